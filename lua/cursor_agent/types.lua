@@ -1,0 +1,226 @@
+---@meta
+-- What crosses the bridge: the functions of the library and the plain tables it hands out.
+-- Nothing here runs. `src/nvim/module.rs` registers the functions, `src/view.rs` builds the tables.
+
+---A session's key: ours, a small number, valid from `open` on. The agent's own id comes later, in `status`.
+---@alias cursor_agent.Key integer
+
+---@class (exact) cursor_agent.Native
+---@field abi integer the number `native.lua` compares
+---@field version string
+---@field start fun(opts: { on_wake: fun(), log_path: string? }) starts the runtime; once per process
+---@field shutdown fun(grace_ms: integer) cancels, closes stdin, waits at most so long, kills what is left
+---@field drain fun(max_bytes: integer): cursor_agent.Change[], boolean the oldest changes, and whether there are more
+---@field open fun(spec: cursor_agent.OpenSpec): cursor_agent.Key?, string? starts or joins the agent's process, makes a session on it
+---@field close fun(key: cursor_agent.Key): boolean?, string? ends the session; the process too when it was its last
+---@field prompt fun(key: cursor_agent.Key, prompt: cursor_agent.PromptSpec): integer?, string? sends or queues; the number of the prompt
+---@field queue_edit fun(key: cursor_agent.Key, prompt: integer, spec: cursor_agent.PromptSpec): boolean?, string?
+---@field queue_remove fun(key: cursor_agent.Key, prompt: integer): boolean?, string?
+---@field queue_move fun(key: cursor_agent.Key, prompt: integer, to: integer): boolean?, string? `to` counts from 1
+---@field queue_send_now fun(key: cursor_agent.Key, prompt: integer): boolean?, string? cancels the running turn, sends this one next
+---@field cancel fun(key: cursor_agent.Key): boolean?, string?
+---@field restart fun(key: cursor_agent.Key): boolean?, string? kills the process if it runs, starts it anew, goes on with the session
+---@field stop fun(key: cursor_agent.Key): boolean?, string? ends the process; the transcript stays
+---@field set_mode fun(key: cursor_agent.Key, id: string): boolean?, string?
+---@field set_model fun(key: cursor_agent.Key, id: string): boolean?, string?
+---@field set_option fun(key: cursor_agent.Key, id: string, value: string|boolean): boolean?, string?
+---@field answer fun(decision: integer, answer: table, by: string?): boolean?, string? `answer` as in CONTRACT's `answer()`; `by` names a policy rule
+---@field reply fun(request: integer, reply: cursor_agent.EditorReply) the editor's answer to an `editor` change
+---@field logged_in fun(key: cursor_agent.Key) a login in a terminal ended well: go on
+---@field list_sessions fun(key: cursor_agent.Key): integer?, string? asks; the answer is a `result` change with this number
+---@field delete_session fun(key: cursor_agent.Key, session_id: string): integer?, string?
+---@field logout fun(key: cursor_agent.Key): integer?, string?
+---@field status fun(key: cursor_agent.Key): cursor_agent.Status?
+---@field pending fun(key: cursor_agent.Key?): cursor_agent.Decision[] of one session, or of all; oldest first
+---@field transcript fun(key: cursor_agent.Key): cursor_agent.Entry[] whole, nothing cut
+---@field entry fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry, whole: outputs, diffs, raw input and output
+---@field changes fun(key: cursor_agent.Key): cursor_agent.FileChange[]
+---@field log fun(key: cursor_agent.Key, method: string?): string[] the wire log of the session's agent, secrets removed, one JSON object a line
+---@field test_error fun(how: "error"|"panic"|"type", n: integer?) raises, for the tests of the bridge
+
+---@class (exact) cursor_agent.OpenSpec
+---@field agent string the name in `agents`
+---@field command string[]
+---@field env table<string, string>? on top of Neovim's own environment
+---@field cwd string absolute
+---@field auth_method string? what to call `authenticate` with; without it, the first method that needs no terminal
+---@field status_command string[]? prints "Not logged in" when signed out; asked before `authenticate`
+---@field login_command string[]? what `:CursorAgent login` runs in a terminal
+---@field install_hint string? what to do when the program is not found
+---@field cursor boolean? the agent is Cursor's CLI: announce the parameterized model picker
+---@field load string? an agent's session id to go on with
+---@field mode string? set after session/new
+---@field model string?
+---@field options table<string, string|boolean>?
+---@field mcp_servers table[]? as in session/new
+---@field additional_directories string[]?
+
+---@class (exact) cursor_agent.PromptSpec
+---@field text string what the user typed: shown in the transcript
+---@field blocks cursor_agent.Block[]? context that goes along, after the text
+
+---@class (exact) cursor_agent.Block
+---@field type "text"|"file"|"image"|"blob" `file`: a link, or embedded when the agent takes that and `text` is there
+---@field label string? shown in the transcript: `@src/parser.rs`
+---@field text string?
+---@field path string? absolute
+---@field line integer?
+---@field data string? base64
+---@field mime string?
+
+---@alias cursor_agent.State "stopped"|"starting"|"idle"|"running"|"waiting"|"failed"
+
+---@class (exact) cursor_agent.Status
+---@field key cursor_agent.Key
+---@field state cursor_agent.State
+---@field session_id string?
+---@field agent string
+---@field agent_title string? what the agent calls itself
+---@field cwd string
+---@field mode string? id of the current mode
+---@field model string? id of the current model
+---@field modes { id: string, name: string, description: string? }[]
+---@field models { id: string, name: string, description: string? }[]
+---@field options cursor_agent.ConfigOption[] every config option the agent offers, mode and model included
+---@field commands { name: string, description: string, hint: string? }[] slash commands
+---@field pending integer decisions that wait
+---@field queued integer
+---@field queue { id: integer, text: string }[]
+---@field title string?
+---@field usage { used: integer?, size: integer?, cost: number?, currency: string?, input_tokens: integer?, output_tokens: integer? }?
+---@field todos cursor_agent.Todo[]
+---@field turn_started_ms integer? wall clock, while a turn runs
+---@field cancelling boolean? cancel was sent and the turn has not ended
+---@field stuck boolean? the agent did not end a cancelled turn in time
+---@field needs_login boolean? it waits for `:CursorAgent login`
+---@field login { command: string[], env: table<string, string>?, label: string }? what login would run
+---@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
+---@field error string? the message a person reads
+
+---@class (exact) cursor_agent.ConfigOption
+---@field id string
+---@field name string
+---@field description string?
+---@field category string?
+---@field type "select"|"boolean"|string
+---@field value string|boolean?
+---@field values { id: string, name: string, description: string?, group: string? }[]
+
+---@class (exact) cursor_agent.Todo
+---@field id string
+---@field content string
+---@field status "pending"|"in_progress"|"completed"|"cancelled"|string
+---@field priority string?
+
+---@class (exact) cursor_agent.Entry
+---@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
+---@field text string whole; for a tool call its title, for a plan its todos as markdown
+---@field done boolean nothing more will be appended
+---@field started_ms integer wall clock
+---@field duration_ms integer?
+---@field parent integer? the entry of the subagent's task this one belongs to
+---@field context string[]? labels of what went along with a user's prompt
+---@field prompt integer? number of the user's prompt
+---@field tool cursor_agent.ToolCall?
+---@field todos cursor_agent.Todo[]?
+---@field level "info"|"warning"|"error"?
+---@field notice string? what a notice is about: turn_end, policy, unknown, compaction, agent, error, restart
+---@field stop_reason string? of a turn_end
+---@field tokens integer? of a turn_end
+
+---@class (exact) cursor_agent.ToolCall
+---@field id string the agent's id
+---@field title string
+---@field kind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"other"|string
+---@field status "pending"|"in_progress"|"completed"|"failed"|"cancelled"|string
+---@field name string?
+---@field decision integer? the decision that waits for the user
+---@field command string? of an execute call
+---@field exit_code integer?
+---@field signal string?
+---@field duration_ms integer?
+---@field locations { path: string, line: integer? }[]
+---@field content cursor_agent.ToolContent[]
+---@field task { description: string, subagent: string, model: string?, agent_id: string?, duration_ms: integer? }?
+---@field image { path: string?, description: string }?
+---@field raw_input string? pretty JSON; only from `native.entry`
+---@field raw_output string? likewise
+
+---In a change, texts are previews: `head` and `tail` lines, and how many there are. `native.entry` has them whole in `text`.
+---@class (exact) cursor_agent.ToolContent
+---@field type "text"|"diff"|"terminal"|"image"|"audio"|"link"|"unknown"
+---@field text string? whole (native.entry only)
+---@field head string[]? at most 12 lines of at most 400 bytes each; ANSI escapes kept
+---@field tail string[]? at most 12 more lines: the last ones, none of them in `head`
+---@field lines integer? how many lines there are
+---@field path string? of a diff
+---@field added integer? of a diff
+---@field removed integer? of a diff
+---@field hunks cursor_agent.Hunk[]? of a diff: at most 80 lines in a change, all in native.entry
+---@field hidden integer? lines of the diff left out of `hunks`
+---@field terminal_id string?
+---@field exit_code integer?
+---@field signal string?
+---@field running boolean?
+---@field uri string?
+---@field name string?
+---@field mime string?
+---@field bytes integer?
+---@field data string? base64 (native.entry only)
+
+---@class (exact) cursor_agent.Hunk
+---@field old integer line in the old text where it starts, from 1
+---@field new integer line in the new text where it starts, from 1
+---@field lines { [1]: " "|"+"|"-", [2]: string }[]
+
+---@class (exact) cursor_agent.Decision
+---@field id integer
+---@field key cursor_agent.Key
+---@field session_id string?
+---@field agent string
+---@field kind "permission"|"question"|"plan"
+---@field title string
+---@field asked_ms integer wall clock
+---@field entry integer? the tool call's entry
+---@field tool cursor_agent.ToolCall? of a permission, whole
+---@field cwd string
+---@field options { id: string, name: string, kind: string }[]?
+---@field questions { id: string, prompt: string, options: { id: string, label: string }[], multiple: boolean, free_text: boolean?, required: boolean?, type: string?, default: any }[]?
+---@field plan { name: string?, overview: string?, text: string, todos: cursor_agent.Todo[], phases: { name: string, todos: cursor_agent.Todo[] }[] }?
+---@field url string? of an elicitation in url mode
+
+---@class (exact) cursor_agent.FileChange
+---@field path string
+---@field hunks cursor_agent.Hunk[] of the last edit the agent reported
+---@field state "created"|"modified"|"deleted"|string
+
+---What `drain` hands out, in the order it happened. `key` is the session's.
+---@class cursor_agent.Change
+---@field type "append"|"entry"|"status"|"event"|"decision"|"decided"|"editor"|"result"|"edited"|"notify"|"reset"
+---@field key cursor_agent.Key?
+---@field entry integer? append, entry: its number, from 1; entries are made in order and never go away
+---@field text string? append: what is new at the end
+---@field data any entry: cursor_agent.Entry · status: cursor_agent.Status · event: the autocommand's data · decision: cursor_agent.Decision
+---@field name string? event: `CursorAgentTurnEnd` …
+---@field id integer? decision, decided, editor, result
+---@field how string? decided: user, policy, cancelled, withdrawn
+---@field request cursor_agent.EditorRequest? editor
+---@field ok boolean? result
+---@field value any result: its value, or the message when not ok
+---@field path string? edited
+---@field level "info"|"warn"|"error"? notify
+---@field message string? notify
+
+---@class (exact) cursor_agent.EditorRequest
+---@field op "read"|"write"
+---@field path string absolute
+---@field line integer? read: first line, from 1
+---@field limit integer? read: how many lines
+---@field content string? write: the new text
+
+---`disk`: the file is in no loaded buffer, the library does it. `ask`: the buffer has unsaved text the write would destroy.
+---@class (exact) cursor_agent.EditorReply
+---@field ok boolean
+---@field disk boolean?
+---@field content string? read
+---@field error string?
