@@ -1,0 +1,45 @@
+# Builds, tries, tests and checks the plugin. `make help` lists what there is.
+
+CARGO ?= cargo
+TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
+RELEASE := $(TARGET_DIR)/release
+# Cargo decides what is out of date: its targets are never up to date for make.
+.PHONY: build test test-rust test-e2e screenshots clean help
+
+ifeq ($(shell uname -s),Darwin)
+BUILT_LIBRARY := $(RELEASE)/libcursor_agent.dylib
+else
+BUILT_LIBRARY := $(RELEASE)/libcursor_agent.so
+endif
+
+# Copies FILE to NAME in lib/ unless it is there already: beside it first, then renamed over it, because a Neovim that
+# runs may have the old one loaded.
+define install_file
+@cmp -s $(1) lib/$(2) || { cp $(1) lib/.$(2).new && mv -f lib/.$(2).new lib/$(2); }
+endef
+
+build: ## build the library and the companion program into lib/
+	$(CARGO) build --locked --release --target-dir $(TARGET_DIR) -p cursor-agent-nvim -p tools
+	@mkdir -p lib
+	$(call install_file,$(BUILT_LIBRARY),cursor_agent.so)
+	$(call install_file,$(RELEASE)/cursor-agent-demo,cursor-agent-demo)
+
+test: build ## run all tests, on the oldest and the newest Neovim; NVIM=path for another one
+	@scripts/test all
+
+test-rust: ## run the Rust tests
+	@scripts/test rust
+
+test-e2e: build ## run the end-to-end cases; CASE=text for those whose name holds it, NVIM=path
+	@scripts/test e2e "$(CASE)"
+
+screenshots: build ## write the reference screenshots anew; CASE=text, then read the diff
+	@UPDATE_SCREENSHOTS=1 NVIM="$$(scripts/nvims newest)" scripts/test e2e "$(CASE)"
+	@UPDATE_SCREENSHOTS=version scripts/test e2e "$(CASE)"
+
+clean: ## remove what was built here (not the cache)
+	rm -rf lib
+	$(CARGO) clean --target-dir $(TARGET_DIR)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

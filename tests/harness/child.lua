@@ -1,0 +1,323 @@
+-- A child Neovim with a user interface attached, as a case drives it: real keys in, what is on the screen out.
+
+local Rpc = require("harness.rpc")
+local Screen = require("harness.screen")
+local reference = require("harness.reference")
+
+-- How long one thing may take before the case fails by name.
+local WAIT_MS = 10000
+-- How often a condition that must be asked for is asked.
+local POLL_MS = 20
+
+---@class harness.Child
+---@field dir string the case's temporary directory: home/, work/ and the files of its agents
+---@field work string the directory Neovim was started in
+---@field screen_state harness.Screen
+---@field private root string
+---@field private rpc harness.Rpc
+---@field private deadline integer uv.now() after which nothing is waited for
+local Child = {}
+Child.__index = Child
+
+---@class harness.CaseOptions
+---@field width integer? columns of the screen
+---@field height integer? rows of the screen
+---@field init string? Lua run at startup, before plugins are loaded
+---@field files table<string, string>? files of the workspace: path and text
+---@field args string[]? more arguments of Neovim
+---@field env table<string, string>? more variables of its environment
+---@field deadline_ms integer? of the whole case
+---@field leaves_processes boolean? the case itself looks after what its agents leave
+
+---@param opts { dir: string, root: string, mark: table<string, string>, deadline: integer, case: harness.CaseOptions }
+---@return harness.Child
+function Child.start(opts)
+  local case = opts.case
+  local width, height = case.width or 80, case.height or 24
+  local home, work = opts.dir .. "/home", opts.dir .. "/work"
+  for _, dir in ipairs({ home .. "/tmp", home .. "/run", work }) do
+    vim.fn.mkdir(dir, "p", "0700")
+  end
+  for path, text in pairs(case.files or {}) do
+    local full = work .. "/" .. path
+    vim.fn.mkdir(vim.fs.dirname(full), "p")
+    local file = assert(io.open(full, "wb"))
+    file:write(text)
+    file:close()
+  end
+
+  local init = assert(io.open(home .. "/init.lua", "wb"))
+  init:write(([[
+vim.opt.runtimepath:prepend(%q)
+-- A terminal of today has all colours; without one attached Neovim does not find out.
+vim.o.termguicolors = true
+vim.opt.shortmess:append("I")
+vim.o.swapfile = false
+%s
+]]):format(opts.root, case.init or ""))
+  init:close()
+
+  local env = {
+    HOME = home,
+    PATH = vim.env.PATH,
+    LANG = "C.UTF-8",
+    TERM = "xterm-256color",
+    SHELL = "/bin/sh",
+    TMPDIR = home .. "/tmp",
+    XDG_RUNTIME_DIR = home .. "/run",
+    XDG_CONFIG_HOME = home .. "/.config",
+    XDG_DATA_HOME = home .. "/.local/share",
+    XDG_STATE_HOME = home .. "/.local/state",
+    XDG_CACHE_HOME = home .. "/.cache",
+  }
+  env = vim.tbl_extend("force", env, opts.mark, case.env or {})
+
+  local screen = Screen.new(width, height)
+  local command = { vim.v.progpath, "--embed", "--clean", "-u", home .. "/init.lua" }
+  local self = setmetatable({
+    dir = opts.dir,
+    work = work,
+    root = opts.root,
+    deadline = opts.deadline,
+    screen_state = screen,
+  }, Child)
+  self.rpc = Rpc.spawn(vim.list_extend(command, case.args or {}), {
+    env = env,
+    cwd = work,
+    on_notification = function(method, args)
+      if method == "redraw" then
+        screen:redraw(args)
+      end
+    end,
+  })
+  -- Startup goes on once a user interface is there. Names of highlight groups travel with ext_hlstate only.
+  self:api("nvim_ui_attach", width, height, { rgb = true, ext_linegrid = true, ext_hlstate = true })
+  self:wait("vim.v.vim_did_enter == 1", "Neovim to start")
+  return self
+end
+
+---@return integer
+function Child:pid()
+  return self.rpc.pid
+end
+
+---How long may still be waited, at most `ms`.
+---@private
+---@param ms integer?
+---@return integer
+function Child:budget(ms)
+  return math.max(1, math.min(ms or WAIT_MS, self.deadline - vim.uv.now()))
+end
+
+---Calls an API function.
+---@param method string
+---@param ... any
+---@return any
+function Child:api(method, ...)
+  return self.rpc:call(self:budget(), method, ...)
+end
+
+---Types keys, as the terminal would send them: `<CR>`, `<C-w>` and the rest of Neovim's notation.
+---@param keys string
+function Child:keys(keys)
+  while keys ~= "" do
+    -- The input buffer takes what fits and says how much that was.
+    local written = self:api("nvim_input", keys)
+    keys = keys:sub(written + 1)
+  end
+end
+
+---Runs an Ex command.
+---@param command string
+---@return string output
+function Child:cmd(command)
+  return self:api("nvim_exec2", command, { output = true }).output
+end
+
+---Runs Lua in the child: `...` are its arguments, what it returns comes back.
+---@param code string
+---@param ... any
+---@return any
+function Child:lua(code, ...)
+  local result = self:api("nvim_exec_lua", code, { ... })
+  if result == vim.NIL then
+    return nil
+  end
+  return result
+end
+
+---Runs Lua in the child without waiting for it: for what ends the child, blocks it, or prompts.
+---@param code string
+---@param ... any
+function Child:lua_later(code, ...)
+  self.rpc:notify("nvim_exec_lua", code, { ... })
+end
+
+---@return string
+function Child:messages()
+  return self:cmd("messages")
+end
+
+---Waits for a condition: a function here, or a Lua expression in the child. Returns what it gave.
+---@param condition (fun(): any)|string
+---@param what string? what is waited for, for the failure
+---@param timeout_ms integer?
+---@return any
+function Child:wait(condition, what, timeout_ms)
+  local ask = condition
+  if type(condition) == "string" then
+    ask = function()
+      return self:lua("return " .. condition)
+    end
+  end
+  local budget = self:budget(timeout_ms)
+  local until_ms = vim.uv.now() + budget
+  local value
+  while true do
+    value = ask()
+    if value then
+      return value
+    end
+    if vim.uv.now() >= until_ms then
+      local last = type(condition) == "string" and (" (%s gave %s)"):format(condition, vim.inspect(value)) or ""
+      error(("waited %d ms for %s%s"):format(budget, what or "the condition", last), 0)
+    end
+    vim.wait(POLL_MS)
+  end
+end
+
+---The rows of the screen as they are now.
+---@return string[]
+function Child:screen()
+  self:cmd("redraw")
+  return self.screen_state:lines()
+end
+
+---Whether a text is on the screen as last drawn, in one row.
+---@param text string
+---@return boolean
+function Child:sees(text)
+  for _, line in ipairs(self.screen_state:lines()) do
+    if line:find(text, 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
+---Waits until a text stands in a row of the screen. Nothing is asked of the child: this works while it prompts.
+---@param text string
+---@param timeout_ms integer?
+function Child:wait_screen(text, timeout_ms)
+  self:wait(function()
+    return self:sees(text)
+  end, ("%q on the screen"):format(text), timeout_ms)
+end
+
+---Waits until a text is nowhere on the screen.
+---@param text string
+---@param timeout_ms integer?
+function Child:wait_screen_without(text, timeout_ms)
+  self:wait(function()
+    return not self:sees(text)
+  end, ("%q to leave the screen"):format(text), timeout_ms)
+end
+
+---@private
+---@return string
+function Child:picture()
+  return self.screen_state:reference(function(line)
+    return reference.normalise(line, self.dir)
+  end)
+end
+
+---Compares the screen with tests/screenshots/NAME.txt, waiting for it to become so.
+---@param name string
+---@param timeout_ms integer?
+function Child:expect_screen(name, timeout_ms)
+  self:cmd("redraw")
+  if reference.update(self.root, name, self:picture()) then
+    return
+  end
+  local expected, path = reference.expected(self.root, name)
+  if not expected then
+    error(("no reference %s (UPDATE_SCREENSHOTS=1 writes it)"):format(vim.fs.basename(path)), 0)
+  end
+  local actual
+  local same = vim.wait(self:budget(timeout_ms), function()
+    actual = self:picture()
+    return actual == expected or self.rpc:gone() ~= nil
+  end, POLL_MS)
+  if not same or actual ~= expected then
+    local difference = reference.difference(expected, actual)
+    error(("the screen is not as in %s\n%s"):format(vim.fs.basename(path), difference), 0)
+  end
+end
+
+---@param signal string|integer
+function Child:kill(signal)
+  self.rpc:kill(signal)
+end
+
+---Runs a command that ends Neovim, and waits until it did.
+---@param command string?
+---@return { code: integer, signal: integer }
+function Child:quit(command)
+  self.rpc:notify("nvim_command", command or "qall!")
+  return self:wait_exit()
+end
+
+---@param timeout_ms integer?
+---@return { code: integer, signal: integer }
+function Child:wait_exit(timeout_ms)
+  local budget = self:budget(timeout_ms)
+  if not self.rpc:wait_exit(budget) then
+    error(("Neovim still ran after %d ms"):format(budget), 0)
+  end
+  return assert(self.rpc.exit)
+end
+
+---What stands in the way of talking to Neovim; nil while it runs.
+---@return string?
+function Child:gone()
+  return self.rpc:gone()
+end
+
+---Ends the child whatever it does.
+function Child:stop()
+  if not self.rpc.exit then
+    self.rpc:notify("nvim_command", "silent! qall!")
+    if self.rpc.stuck or not self.rpc:wait_exit(2000) then
+      self.rpc:kill("sigkill")
+      self.rpc:wait_exit(2000)
+    end
+  end
+  self.rpc:close()
+end
+
+---What a person needs to see when a case failed.
+---@return string
+function Child:post_mortem()
+  local out = {}
+  local function section(title, text)
+    text = vim.trim(text or "")
+    if text ~= "" then
+      out[#out + 1] = title .. "\n" .. text:gsub("[^\n]+", "  %0")
+    end
+  end
+  section("screen:", table.concat(vim.tbl_map(function(line)
+    return "|" .. line
+  end, self.screen_state:lines()), "\n"))
+  if self.rpc:gone() then
+    section("state:", self.rpc:gone())
+  else
+    local ok, text = pcall(self.rpc.call, self.rpc, 500, "nvim_exec_lua", [[
+      return ("%s\n%s"):format(vim.v.errmsg, vim.api.nvim_exec2("messages", { output = true }).output)
+    ]], {})
+    section(ok and "messages:" or "Neovim does not answer:", text)
+  end
+  section("stderr:", self.rpc.stderr)
+  return table.concat(out, "\n")
+end
+
+return Child
