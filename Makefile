@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(TARGET_DIR)/release
 # Cargo decides what is out of date: its targets are never up to date for make.
-.PHONY: build test test-rust test-e2e screenshots clean help
+.PHONY: build demo test test-rust test-e2e screenshots lint fmt tools clean help
 
 ifeq ($(shell uname -s),Darwin)
 BUILT_LIBRARY := $(RELEASE)/libcursor_agent.dylib
@@ -24,6 +24,9 @@ build: ## build the library and the companion program into lib/
 	$(call install_file,$(BUILT_LIBRARY),cursor_agent.so)
 	$(call install_file,$(RELEASE)/cursor-agent-demo,cursor-agent-demo)
 
+demo: build ## open the chat on the demo agent; without a terminal, play one turn and print it
+	@scripts/demo
+
 test: build ## run all tests, on the oldest and the newest Neovim; NVIM=path for another one
 	@scripts/test all
 
@@ -36,6 +39,16 @@ test-e2e: build ## run the end-to-end cases; CASE=text for those whose name hold
 screenshots: build ## write the reference screenshots anew; CASE=text, then read the diff
 	@UPDATE_SCREENSHOTS=1 NVIM="$$(scripts/nvims newest)" scripts/test e2e "$(CASE)"
 	@UPDATE_SCREENSHOTS=version scripts/test e2e "$(CASE)"
+
+lint: build tools ## check format and lints, Rust and Lua
+	@scripts/lint
+
+fmt: tools ## format Rust and Lua
+	$(CARGO) fmt --all
+	"$$(scripts/get-tools)/stylua" $(wildcard lua plugin ftplugin tests scripts)
+
+tools: ## install the linters into the cache
+	@scripts/get-tools >/dev/null
 
 clean: ## remove what was built here (not the cache)
 	rm -rf lib

@@ -3,7 +3,7 @@
 -- Each file of tests/cases is run by a worker of its own, a few at a time. A worker says on stdout, one JSON object a
 -- line, when it starts a case and how it ended; this process prints that, and ends a worker that says nothing for too long.
 
-local root = vim.fs.dirname(vim.fs.dirname(vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p")))
+local root = vim.fs.dirname(vim.fs.dirname(vim.fn.fnamemodify(arg[0], ":p")))
 package.path = ("%s/tests/?.lua;%s/tests/?/init.lua;%s"):format(root, root, package.path)
 
 -- Beyond the deadline of any case: reached only by a case that never comes back.
@@ -27,7 +27,6 @@ local function work(file, from, pattern)
     ok, problem = xpcall(chunk, debug.traceback)
   end
   if not ok then
-    tell({ case = name, index = math.huge == from and from or 1 })
     return tell({ case = name, passed = false, ms = 0, report = tostring(problem) })
   end
   for index, case in ipairs(T.cases) do
@@ -65,9 +64,10 @@ end
 ---@param pattern string
 ---@param on_done fun()
 local function run_file(file, from, pattern, on_done)
-  local running, rest, errors = nil, "", ""
+  local running ---@type { case: string, index: integer }?
+  local rest, errors = "", ""
   local watch = assert(vim.uv.new_timer())
-  local job
+  local job ---@type vim.SystemObj
   local function rearm()
     watch:start(SILENCE_MS, 0, function()
       job:kill("sigkill")
@@ -75,7 +75,7 @@ local function run_file(file, from, pattern, on_done)
   end
   local function line(text)
     local ok, message = pcall(vim.json.decode, text)
-    if not ok then
+    if not ok or type(message) ~= "table" then
       errors = errors .. text .. "\n"
     elseif message.passed == nil then
       running = message
@@ -84,7 +84,8 @@ local function run_file(file, from, pattern, on_done)
       print_result(message)
     end
   end
-  local command = { vim.v.progpath, "--clean", "-l", root .. "/tests/run.lua", "--worker", file, tostring(from), pattern }
+  local command =
+    { vim.v.progpath, "--clean", "-l", root .. "/tests/run.lua", "--worker", file, tostring(from), pattern }
   job = vim.system(command, {
     stdout = function(_, data)
       rearm()
@@ -92,7 +93,7 @@ local function run_file(file, from, pattern, on_done)
       for text in rest:gmatch("([^\n]*)\n") do
         line(text)
       end
-      rest = rest:match("[^\n]*$")
+      rest = rest:match("[^\n]*$") or ""
     end,
     stderr = function(_, data)
       errors = errors .. (data or "")
@@ -152,11 +153,10 @@ local function run(pattern, tally)
   os.exit(failed == 0 and 0 or 1)
 end
 
-local args = _G.arg
-if args[1] == "--worker" then
-  work(args[2], tonumber(args[3]) or 1, args[4] or "")
-elseif args[1] == "--tally" then
-  run(args[3] or "", args[2])
+if arg[1] == "--worker" then
+  work(arg[2], tonumber(arg[3]) --[[@as integer]], arg[4] or "")
+elseif arg[1] == "--tally" then
+  run(arg[3] or "", arg[2])
 else
-  run(args[1] or "")
+  run(arg[1] or "")
 end

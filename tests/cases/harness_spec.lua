@@ -6,7 +6,7 @@ local T = require("harness")
 ---@param child harness.Child
 ---@param name string
 ---@return boolean same
----@return string message
+---@return any message
 local function compare(child, name)
   local update = vim.env.UPDATE_SCREENSHOTS
   vim.env.UPDATE_SCREENSHOTS = nil
@@ -69,7 +69,7 @@ T.case("a child that dies is named, with its signal", function(child)
   T.contains(message, "Neovim is gone (signal 9)")
 end)
 
-T.case("a child that hangs fails its case within the deadline, its screen shown", { deadline_ms = 1500 }, function(child)
+T.case("a child that hangs fails its case in time", { deadline_ms = 1500 }, function(child)
   child:lua("vim.cmd.file('hanging')")
   local ok, message = pcall(child.lua, child, "while true do end")
   T.eq(ok, false)

@@ -1,5 +1,12 @@
 -- A scripted agent for one case: writes the scenario it plays, and reads back what it received.
 
+---A line of the record: `in` what it received, `out` what it sent, `note` what happened to it.
+---@class harness.Record
+---@field t number ms
+---@field in table?
+---@field out table?
+---@field note string?
+
 ---@class harness.Agent
 ---@field options { command: string[], env: table<string, string>? } an entry of the plugin's `agents`
 ---@field private record string path
@@ -26,7 +33,7 @@ function Agent.new(scenario, dir, program)
 end
 
 ---Everything recorded so far, in order. A last line that is not whole yet is left for the next look.
----@return { t: number, in: table?, out: table?, note: string? }[]
+---@return harness.Record[]
 function Agent:log()
   local file = io.open(self.record, "rb")
   if not file then
@@ -72,7 +79,7 @@ end
 
 ---The notes of one kind: eof, sigterm, exit, spawned.
 ---@param note string
----@return table[]
+---@return harness.Record[]
 function Agent:notes(note)
   return vim.tbl_filter(function(entry)
     return entry.note == note

@@ -164,12 +164,10 @@ end
 ---@param timeout_ms integer?
 ---@return any
 function Child:wait(condition, what, timeout_ms)
-  local ask = condition
-  if type(condition) == "string" then
-    ask = function()
+  local ask = type(condition) == "function" and condition
+    or function()
       return self:lua("return " .. condition)
     end
-  end
   local budget = self:budget(timeout_ms)
   local until_ms = vim.uv.now() + budget
   local value
@@ -243,7 +241,7 @@ function Child:expect_screen(name, timeout_ms)
   if not expected then
     error(("no reference %s (UPDATE_SCREENSHOTS=1 writes it)"):format(vim.fs.basename(path)), 0)
   end
-  local actual
+  local actual = ""
   local same = vim.wait(self:budget(timeout_ms), function()
     actual = self:picture()
     return actual == expected or self.rpc:gone() ~= nil
@@ -305,15 +303,28 @@ function Child:post_mortem()
       out[#out + 1] = title .. "\n" .. text:gsub("[^\n]+", "  %0")
     end
   end
-  section("screen:", table.concat(vim.tbl_map(function(line)
-    return "|" .. line
-  end, self.screen_state:lines()), "\n"))
+  section(
+    "screen:",
+    table.concat(
+      vim.tbl_map(function(line)
+        return "|" .. line
+      end, self.screen_state:lines()),
+      "\n"
+    )
+  )
   if self.rpc:gone() then
     section("state:", self.rpc:gone())
   else
-    local ok, text = pcall(self.rpc.call, self.rpc, 500, "nvim_exec_lua", [[
+    local ok, text = pcall(
+      self.rpc.call,
+      self.rpc,
+      500,
+      "nvim_exec_lua",
+      [[
       return ("%s\n%s"):format(vim.v.errmsg, vim.api.nvim_exec2("messages", { output = true }).output)
-    ]], {})
+    ]],
+      {}
+    )
     section(ok and "messages:" or "Neovim does not answer:", text)
   end
   section("stderr:", self.rpc.stderr)

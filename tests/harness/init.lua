@@ -20,7 +20,7 @@ local T = {}
 T.cases = {}
 
 ---The project's root.
-T.root = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p")))))
+T.root = vim.fs.dirname(vim.fs.dirname(vim.fn.fnamemodify(arg[0], ":p")))
 
 ---The companion program: the scripted agent.
 T.program = T.root .. "/lib/cursor-agent-demo"
@@ -73,7 +73,7 @@ function T.eq(actual, expected, message)
   end
 end
 
----@param text string
+---@param text any
 ---@param part string
 ---@param message string?
 function T.contains(text, part, message)
@@ -114,10 +114,10 @@ end
 ---@return boolean passed
 ---@return string? report why not
 function T.run(case)
-  local base = vim.uv.os_tmpdir()
-  local dir = assert(vim.uv.fs_mkdtemp(vim.uv.fs_realpath(base) .. "/cursor-agent-XXXXXX"))
+  local base = assert(vim.uv.fs_realpath(assert(vim.uv.os_tmpdir())))
+  local dir = assert(vim.uv.fs_mkdtemp(base .. "/cursor-agent-XXXXXX"))
   current = { dir = dir, mark = vim.fs.basename(dir) }
-  local child
+  local child ---@type harness.Child?
   local passed, failure = xpcall(function()
     child = Child.start({
       dir = dir,

@@ -33,7 +33,7 @@ local function stat(pid)
   end
   -- The name, in parentheses, may hold anything: read after its end.
   local state, _, group = text:match("^.*%) (%S+) (%S+) (%S+)")
-  return state, tonumber(group)
+  return state, tonumber(group) --[[@as integer?]]
 end
 
 local has_proc = vim.uv.fs_stat("/proc/self/stat") ~= nil
@@ -74,8 +74,13 @@ local function scan(wanted)
   local out = vim.system({ "ps", "-axwwE", "-o", "pid=,pgid=,stat=,command=" }):wait()
   for line in vim.gsplit(out.stdout or "", "\n", { trimempty = true }) do
     local pid, group, state, command = line:match("^%s*(%d+)%s+(%d+)%s+(%S+)%s+(.*)$")
-    if pid and state:sub(1, 1) ~= "Z" then
-      local process = { pid = tonumber(pid), group = tonumber(group), command = command }
+    if pid and group and state and command and state:sub(1, 1) ~= "Z" then
+      ---@type harness.Process
+      local process = {
+        pid = tonumber(pid) --[[@as integer]],
+        group = tonumber(group) --[[@as integer]],
+        command = command,
+      }
       if wanted(process, "\0" .. command:gsub(" ", "\0") .. "\0") then
         found[#found + 1] = process
       end

@@ -6,8 +6,8 @@
 
 local M = {}
 
-local version = vim.version()
-M.version = ("%d.%d"):format(version.major, version.minor)
+---The running Neovim's, as in the names of files.
+M.version = assert(vim.fn.execute("version"):match("NVIM v(%d+%.%d+)"))
 
 ---@param path string
 ---@return string?

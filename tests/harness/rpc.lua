@@ -76,14 +76,17 @@ end
 function Rpc:receive(data)
   local position = 1
   while position <= #data do
-    local kind, id, method, args
-    kind, id, method, args, position = self.session:receive(data, position)
+    -- Of a response: its callback in place of an id, then the error, then the result.
+    local kind, id, method, args, after = self.session:receive(data, position)
+    position = after
     if kind == "notification" then
       self.on_notification(method, args)
     elseif kind == "response" then
       id(method, args)
     elseif kind == "request" then
-      self.stdin:write(self.session:reply(id) .. vim.mpack.encode("the test has no methods") .. vim.mpack.encode(vim.NIL))
+      self.stdin:write(
+        self.session:reply(id) .. vim.mpack.encode("the test has no methods") .. vim.mpack.encode(vim.NIL)
+      )
     end
   end
 end

@@ -11,7 +11,7 @@
 ---@field cursor { row: integer, col: integer } from 0
 ---@field mode string as in `mode_change`
 ---@field flushes integer how often a whole frame arrived
----@field private names table<integer, string> highlight id to what it is made of
+---@field package names table<integer, string> highlight id to what it is made of
 local Screen = {}
 Screen.__index = Screen
 
@@ -35,7 +35,7 @@ function Screen.new(width, height)
   return self
 end
 
----@private
+---@package
 function Screen:resize(width, height)
   self.width, self.height = width, height
   self.cells = {}
