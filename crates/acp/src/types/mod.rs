@@ -1,0 +1,67 @@
+//! Params and results, by topic. What arrives implements [`FromValue`](crate::FromValue), what is sent `Serialize`.
+//!
+//! Every type that arrives keeps what it does not know in `extra`, so that a later version, or another agent's own
+//! field, is only a lookup away.
+
+mod auth;
+mod config;
+mod content;
+pub mod cursor;
+mod elicitation;
+mod fs;
+mod initialize;
+mod mcp;
+mod permission;
+mod session;
+mod terminal;
+mod tool_call;
+mod update;
+
+pub use auth::*;
+pub use config::*;
+pub use content::*;
+pub use elicitation::*;
+pub use fs::*;
+pub use initialize::*;
+pub use mcp::*;
+pub use permission::*;
+pub use session::*;
+pub use terminal::*;
+pub use tool_call::*;
+pub use update::*;
+
+pub use crate::lenient::{Patch, Unknown};
+
+use serde::Serialize;
+
+use crate::lenient::id_type;
+use crate::message::Id;
+
+id_type!(
+    /// A session, as the agent named it.
+    SessionId
+);
+id_type!(
+    /// A tool call, as the agent named it.
+    ToolCallId
+);
+id_type!(
+    /// A terminal, as the client named it.
+    TerminalId
+);
+id_type!(
+    /// An elicitation in url mode, as the agent named it.
+    ElicitationId
+);
+
+/// `$/cancel_request`, either direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelRequest {
+    /// The request that is no longer wanted.
+    pub request_id: Id,
+}
+
+/// A result, or params, with nothing to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Empty {}
