@@ -23,7 +23,6 @@ function Agent.new(scenario, dir, program)
   count = count + 1
   local base = ("%s/agent-%d"):format(dir, count)
   local file = assert(io.open(base .. ".json", "wb"))
-  -- An empty table would be written as an array's opposite: a scenario's lists are never empty objects.
   file:write(vim.json.encode(scenario))
   file:close()
   return setmetatable({

@@ -153,6 +153,104 @@ function Child:lua_later(code, ...)
   self.rpc:notify("nvim_exec_lua", code, { ... })
 end
 
+---Configures the plugin to use an agent, and keeps the plugin's events from now on.
+---@param agent harness.Agent|{ options: { command: string[], env: table<string, string>? } }
+---@param options table? more of the plugin's options
+function Child:use(agent, options)
+  self:lua(
+    [[
+      local options = ...
+      _G.cursor_agent_events = {}
+      vim.api.nvim_create_autocmd("User", {
+        pattern = "CursorAgent*",
+        callback = function(event)
+          table.insert(_G.cursor_agent_events, { name = event.match, data = event.data })
+        end,
+      })
+      require("cursor_agent").setup(options)
+    ]],
+    vim.tbl_deep_extend("force", { agent = "test", agents = { test = agent.options } }, options or {})
+  )
+end
+
+---The data of the plugin's events of one name since `use`, oldest first.
+---@param name string
+---@return table[]
+function Child:events(name)
+  return self:lua(
+    [[
+      local found = {}
+      for _, event in ipairs(_G.cursor_agent_events) do
+        if event.name == ... then
+          table.insert(found, event.data or vim.empty_dict())
+        end
+      end
+      return found
+    ]],
+    name
+  )
+end
+
+---Sends a prompt through the plugin's Lua interface.
+---@param text string
+---@param options table?
+function Child:prompt(text, options)
+  local problem = self:lua(
+    [[
+      local text, options = ...
+      local done, problem = require("cursor_agent").prompt(text, options)
+      return not done and (problem or "it did not say why") or nil
+    ]],
+    text,
+    options
+  )
+  if problem then
+    error("the prompt was not taken: " .. problem, 2)
+  end
+end
+
+---@return table
+function Child:status()
+  return self:lua("return require('cursor_agent').status()")
+end
+
+---Waits until the current chat is in a state: stopped, starting, idle, running, waiting, failed.
+---@param state string
+---@param timeout_ms integer?
+function Child:wait_state(state, timeout_ms)
+  self:wait(function()
+    return self:status().state == state
+  end, "the state " .. state, timeout_ms)
+end
+
+---Waits until so many turns have ended since `use`; gives the data of the last one's event.
+---@param count integer
+---@param timeout_ms integer?
+---@return { stop_reason: string?, error: string? }
+function Child:wait_turns(count, timeout_ms)
+  return self:wait(function()
+    return self:events("CursorAgentTurnEnd")[count]
+  end, ("the end of turn %d"):format(count), timeout_ms)
+end
+
+---The texts of the conversation's entries of one kind, oldest first.
+---@param kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
+---@return string[]
+function Child:texts(kind)
+  return self:lua(
+    [[
+      local texts = {}
+      for _, entry in ipairs(require("cursor_agent").transcript()) do
+        if entry.kind == ... then
+          table.insert(texts, entry.text)
+        end
+      end
+      return texts
+    ]],
+    kind
+  )
+end
+
 ---@return string
 function Child:messages()
   return self:cmd("messages")
