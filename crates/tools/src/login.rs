@@ -1,0 +1,132 @@
+//! Who is logged in, and the commands of Cursor's CLI around it: `status`, `login`, `logout`, `about`, `models`.
+
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use crate::{cursor, error::Error};
+
+const USER: &str = "demo@example.com";
+
+/// Where logins and sessions are kept.
+const STATE_VARIABLE: &str = "CURSOR_AGENT_DEMO_STATE";
+
+/// Signed out until `login` has been run.
+const SIGNED_OUT_VARIABLE: &str = "CURSOR_AGENT_DEMO_SIGNED_OUT";
+
+/// The directory that outlives the program.
+pub fn state_dir() -> PathBuf {
+    let given = |name: &str| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    given(STATE_VARIABLE).unwrap_or_else(|| {
+        given("XDG_STATE_HOME")
+            .or_else(|| given("HOME").map(|home| home.join(".local/state")))
+            .unwrap_or_else(env::temp_dir)
+            .join("cursor-agent-demo")
+    })
+}
+
+#[derive(Debug, Clone)]
+pub struct Login {
+    file: PathBuf,
+    /// What holds while nobody has logged in or out.
+    signed_in_at_first: bool,
+}
+
+impl Login {
+    pub fn from_env() -> Self {
+        let signed_out =
+            env::var(SIGNED_OUT_VARIABLE).is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
+        Self::new(&state_dir(), !signed_out)
+    }
+
+    pub fn new(state_dir: &Path, signed_in_at_first: bool) -> Self {
+        Self {
+            file: state_dir.join("login.json"),
+            signed_in_at_first,
+        }
+    }
+
+    /// Read anew each time: `login` is another process.
+    pub fn is_signed_in(&self) -> bool {
+        fs::read(&self.file)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+            .and_then(|login| login["signedIn"].as_bool())
+            .unwrap_or(self.signed_in_at_first)
+    }
+
+    fn set(&self, signed_in: bool) -> io::Result<()> {
+        if let Some(dir) = self.file.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        let beside = self
+            .file
+            .with_extension(format!("{}.new", std::process::id()));
+        fs::write(&beside, json!({ "signedIn": signed_in }).to_string())?;
+        fs::rename(&beside, &self.file)
+    }
+}
+
+/// Runs one of the commands; false when `name` is none of them.
+pub fn run(name: &str, args: &[String], out: &mut impl Write) -> Result<bool, Error> {
+    let login = Login::from_env();
+    let as_json = args.windows(2).any(|pair| pair == ["--format", "json"]);
+    match name {
+        "status" | "whoami" => status(&login, as_json, out)?,
+        "login" => {
+            login.set(true)?;
+            writeln!(out, "✓ Logged in as {USER}")?;
+        }
+        "logout" => {
+            login.set(false)?;
+            writeln!(out, "Logged out")?;
+        }
+        "about" => about(&login, as_json, out)?,
+        "models" => models(out)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn status(login: &Login, as_json: bool, out: &mut impl Write) -> io::Result<()> {
+    match (login.is_signed_in(), as_json) {
+        (true, true) => writeln!(out, "{}", json!({ "isAuthenticated": true, "email": USER })),
+        (false, true) => writeln!(out, "{}", json!({ "isAuthenticated": false })),
+        (true, false) => writeln!(out, "✓ Logged in as {USER}"),
+        (false, false) => writeln!(out, "Not logged in"),
+    }
+}
+
+fn about(login: &Login, as_json: bool, out: &mut impl Write) -> io::Result<()> {
+    let user = login.is_signed_in().then_some(USER);
+    let (version, model) = (env!("CARGO_PKG_VERSION"), cursor::DEFAULT_MODEL_NAME);
+    if as_json {
+        let about = json!({ "cliVersion": version, "model": model, "subscriptionTier": "Demo", "userEmail": user });
+        return writeln!(out, "{about}");
+    }
+    writeln!(out, "CLI Version         {version}")?;
+    writeln!(out, "Model               {model}")?;
+    writeln!(out, "Subscription Tier   Demo")?;
+    writeln!(
+        out,
+        "User Email          {}",
+        user.unwrap_or("Not logged in")
+    )
+}
+
+fn models(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "Available models\n")?;
+    for (index, (id, name)) in cursor::model_names().enumerate() {
+        let marker = if index == 0 { " (default)" } else { "" };
+        writeln!(out, "{id} - {name}{marker}")?;
+    }
+    writeln!(out, "\nTip: use --model <id> to switch.")
+}
