@@ -79,18 +79,17 @@ impl LineBuffer {
         self.frame(found)
     }
 
-    /// The last line, when the stream ended without a newline. The buffer is empty afterwards.
-    ///
-    /// Take every other frame first.
+    /// What is left when the stream ended: whole lines first, then one without a newline. Call it until there is none.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
-        let found = if let Some(bytes) = self.skipping.take() {
-            Some(Found::TooLong(bytes))
-        } else {
-            let (from, to) = (self.start, self.bytes.len());
-            self.start = to;
-            self.scanned = to;
-            self.judge(from, to)
-        };
+        let found = self
+            .next_found()
+            .or_else(|| self.skipping.take().map(Found::TooLong))
+            .or_else(|| {
+                let (from, to) = (self.start, self.bytes.len());
+                self.start = to;
+                self.scanned = to;
+                self.judge(from, to)
+            });
         self.frame(found)
     }
 
@@ -152,9 +151,7 @@ impl LineBuffer {
             self.skipping = Some(rest);
             self.start = self.bytes.len();
         }
-        if self.start == self.bytes.len() {
-            self.compact();
-        }
+        self.compact();
     }
 
     /// Drops what was handed out. What is left moves only when it is no more than what goes, so that a byte moves

@@ -10,6 +10,8 @@
 //! What comes in is read leniently and keeps what it does not know; what goes out has a type that can only be
 //! written as the schema has it. Nothing here blocks, spawns, logs or knows an editor.
 
+#![warn(missing_docs)]
+
 pub mod framing;
 pub mod lenient;
 pub mod message;

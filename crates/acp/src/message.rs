@@ -145,7 +145,7 @@ impl RpcError {
                 .take("message")
                 .unwrap_or_else(|| "Unknown error".to_owned()),
             data: fields
-                .remove("data")
+                .take("data")
                 .or_else(|| (!fields.is_empty()).then_some(Value::Object(fields))),
         }
     }
@@ -365,11 +365,9 @@ fn parse_json(line: &[u8]) -> Result<Value, Junk> {
     };
     let junk = Junk::NotJson(error.to_string());
     let text = String::from_utf8_lossy(line);
-    let Some(mended) = mend_surrogates(&text).or(match &text {
-        Cow::Owned(text) => Some(text.clone()),
-        Cow::Borrowed(_) => None,
-    }) else {
-        return Err(junk);
+    let mended = match (mend_surrogates(&text), text) {
+        (Some(mended), _) | (None, Cow::Owned(mended)) => mended,
+        (None, Cow::Borrowed(_)) => return Err(junk),
     };
     serde_json::from_str(&mended).map_err(|_| junk)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::lenient::{FromValue, Object};
+use crate::lenient::FromValue;
 use crate::message::{Id, Message, RpcError, call_line, error_line, result_line};
 use crate::methods;
 use crate::types::CancelRequest;
@@ -245,17 +245,6 @@ impl<W> Peer<W> {
                 }
             }
             Err(params) => Incoming::Notification { method, params },
-        }
-    }
-}
-
-impl FromValue for CancelRequest {
-    fn from_value(value: Value) -> Result<Self, Value> {
-        let mut fields = Object::from_value(value)?;
-        // Not by `take`: null is an id.
-        match fields.remove("requestId").map(Id::from_value) {
-            Some(Ok(request_id)) => Ok(Self { request_id }),
-            Some(Err(_)) | None => Err(Value::Object(fields)),
         }
     }
 }

@@ -75,12 +75,12 @@ impl FromValue for AuthMethod {
         let mut fields = Object::from_value(value)?;
         match fields.take::<String>("id") {
             Some(id) => {
-                let mut meta = fields.meta();
+                let meta = fields.meta();
                 Ok(Self {
                     name: fields.take("name").unwrap_or_else(|| id.clone()),
                     id,
                     description: fields.take("description"),
-                    kind: AuthKind::take(&mut fields, meta.as_mut()),
+                    kind: AuthKind::take(&mut fields, meta.as_ref()),
                     meta,
                     extra: fields,
                 })
@@ -91,7 +91,7 @@ impl FromValue for AuthMethod {
 }
 
 impl AuthKind {
-    fn take(fields: &mut Object, meta: Option<&mut Object>) -> Self {
+    fn take(fields: &mut Object, meta: Option<&Object>) -> Self {
         let kind: Option<String> = fields.take("type");
         match kind.as_deref() {
             Some("terminal") => Self::Terminal(TerminalLogin::take(fields)),

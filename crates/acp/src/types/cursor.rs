@@ -434,10 +434,10 @@ impl FromValue for SubagentType {
             Value::Object(fields) => fields,
             other => return Err(other),
         };
-        match fields.take("custom") {
-            Some(Value::String(name)) => Ok(Self::Custom(name)),
-            Some(Value::Object(mut custom)) => Ok(Self::Custom(custom.take_or_default("name"))),
-            _ => Err(Value::Object(fields)),
+        let custom = fields.take("custom");
+        match custom.or_else(|| fields.get_mut("custom")?.as_object_mut()?.take("name")) {
+            Some(name) => Ok(Self::Custom(name)),
+            None => Err(Value::Object(fields)),
         }
     }
 }

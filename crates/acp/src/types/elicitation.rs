@@ -1,5 +1,7 @@
 //! `elicitation/*`: the agent asks the user to fill in a form, or to visit a page.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -285,7 +287,13 @@ pub enum ElicitationResponse {
 /// A filled-in form, by the fields' keys.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(transparent)]
-pub struct FormContent(pub std::collections::BTreeMap<String, FormValue>);
+pub struct FormContent(pub BTreeMap<String, FormValue>);
+
+impl FromIterator<(String, FormValue)> for FormContent {
+    fn from_iter<I: IntoIterator<Item = (String, FormValue)>>(fields: I) -> Self {
+        Self(fields.into_iter().collect())
+    }
+}
 
 /// What was filled into a field.
 #[derive(Debug, Clone, PartialEq, Serialize)]

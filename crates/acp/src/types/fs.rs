@@ -55,13 +55,16 @@ pub struct WriteTextFileRequest {
 impl FromValue for WriteTextFileRequest {
     fn from_value(value: Value) -> Result<Self, Value> {
         let mut fields = Object::from_value(value)?;
-        match (fields.take("path"), fields.take("content")) {
-            (Some(path), Some(content)) => Ok(Self {
+        if !fields.get("content").is_some_and(Value::is_string) {
+            return Err(Value::Object(fields));
+        }
+        match fields.take("path") {
+            Some(path) => Ok(Self {
                 session_id: fields.take_or_default("sessionId"),
                 path,
-                content,
+                content: fields.take_or_default("content"),
             }),
-            _ => Err(Value::Object(fields)),
+            None => Err(Value::Object(fields)),
         }
     }
 }

@@ -169,14 +169,17 @@ pub struct AgentCapabilities {
 impl FromValue for AgentCapabilities {
     fn from_value(value: Value) -> Result<Self, Value> {
         let mut fields = Object::from_value(value)?;
+        let mut auth: Object = fields.take_or_default("auth");
+        let logout = auth.supports("logout");
+        if !auth.is_empty() {
+            fields.insert("auth".to_owned(), Value::Object(auth));
+        }
         Ok(Self {
             load_session: fields.supports("loadSession"),
             prompt: fields.take_or_default("promptCapabilities"),
             mcp: fields.take_or_default("mcpCapabilities"),
             session: fields.take_or_default("sessionCapabilities"),
-            logout: fields
-                .take::<Object>("auth")
-                .is_some_and(|mut auth| auth.supports("logout")),
+            logout,
             meta: fields.meta(),
             extra: fields,
         })

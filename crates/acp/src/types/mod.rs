@@ -1,4 +1,4 @@
-//! Params and results, by topic. What arrives implements [`FromValue`](crate::FromValue), what is sent `Serialize`.
+//! Params and results, by topic. What arrives implements [`FromValue`], what is sent `Serialize`.
 //!
 //! Every type that arrives keeps what it does not know in `extra`, so that a later version, or another agent's own
 //! field, is only a lookup away.
@@ -33,8 +33,9 @@ pub use update::*;
 pub use crate::lenient::{Patch, Unknown};
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::lenient::id_type;
+use crate::lenient::{FromValue, Object, id_type};
 use crate::message::Id;
 
 id_type!(
@@ -60,6 +61,21 @@ id_type!(
 pub struct CancelRequest {
     /// The request that is no longer wanted.
     pub request_id: Id,
+}
+
+impl FromValue for CancelRequest {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        let mut fields = Object::from_value(value)?;
+        // Not by `take`: null is an id.
+        match fields.remove("requestId").map(Id::from_value) {
+            Some(Ok(request_id)) => Ok(Self { request_id }),
+            Some(Err(other)) => {
+                fields.insert("requestId".to_owned(), other);
+                Err(Value::Object(fields))
+            }
+            None => Err(Value::Object(fields)),
+        }
+    }
 }
 
 /// A result, or params, with nothing to say.

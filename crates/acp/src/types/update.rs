@@ -74,9 +74,9 @@ pub enum SessionUpdate {
 impl FromValue for SessionUpdate {
     fn from_value(value: Value) -> Result<Self, Value> {
         let mut fields = Object::from_value(value)?;
-        let kind: String = fields.take_or_default("sessionUpdate");
+        let kind: Option<String> = fields.take("sessionUpdate");
         let rest = Value::Object(fields);
-        let update = match kind.as_str() {
+        let update = match kind.as_deref().unwrap_or_default() {
             "agent_message_chunk" => read(rest, Self::AgentMessageChunk),
             "agent_thought_chunk" => read(rest, Self::AgentThoughtChunk),
             "user_message_chunk" => read(rest, Self::UserMessageChunk),
@@ -94,9 +94,10 @@ impl FromValue for SessionUpdate {
             _ => Err(rest),
         };
         Ok(update.unwrap_or_else(|mut raw| {
-            if let (Value::Object(fields), false) = (&mut raw, kind.is_empty()) {
+            if let (Value::Object(fields), Some(kind)) = (&mut raw, &kind) {
                 fields.insert("sessionUpdate".to_owned(), Value::String(kind.clone()));
             }
+            let kind = kind.unwrap_or_default();
             Self::Unknown(Unknown { kind, raw })
         }))
     }

@@ -1,7 +1,5 @@
 //! A conversation of two peers over line buffers: every layer of the crate at once.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use acp::types::{
     ContentBlock, PromptRequest, PromptResponse, SessionNotification, SessionUpdate, StopReason,
 };
