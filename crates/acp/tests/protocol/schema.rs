@@ -205,6 +205,18 @@ fn initialize_is_sent() {
     sent::<schema::InitializeRequest>(InitializeRequest {
         protocol_version: PROTOCOL_VERSION,
         client_capabilities: ClientCapabilities {
+            session: Some(ClientSessionCapabilities {
+                config_options: Some(ConfigOptionCapabilities::default()),
+                ..ClientSessionCapabilities::default()
+            }),
+            elicitation: Some(ElicitationCapabilities::default()),
+            ..ClientCapabilities::default()
+        },
+        client_info: Some(Implementation::default()),
+    });
+    sent::<schema::InitializeRequest>(InitializeRequest {
+        protocol_version: PROTOCOL_VERSION,
+        client_capabilities: ClientCapabilities {
             fs: FsCapabilities {
                 read_text_file: true,
                 write_text_file: true,
