@@ -8,6 +8,7 @@ use acp::RpcError;
 use serde_json::{Value, json};
 
 use crate::{
+    login::Login,
     profile::{Answer, Profile, Reaction, Update, required_string, session_not_found, zod_error},
     sessions::{Session, Sessions},
 };
@@ -108,6 +109,14 @@ pub fn model_names() -> impl Iterator<Item = (&'static str, &'static str)> {
     MODELS.iter().map(|model| (model.id, model.name))
 }
 
+/// Whether `--model` takes it: a bare id, or one with its parameters.
+pub fn is_model(id: &str) -> bool {
+    id == "auto"
+        || MODELS
+            .iter()
+            .any(|model| model.id == id || model.exploded == id)
+}
+
 #[derive(Debug)]
 pub struct Cursor {
     sessions: Sessions,
@@ -117,18 +126,18 @@ pub struct Cursor {
     picker: bool,
     /// The client knows boolean config options.
     switches: bool,
-    /// `authenticate` has to look at the login first.
-    asks_login: bool,
+    /// Somebody has to be logged in; without it everybody is.
+    login: Option<Login>,
 }
 
 impl Cursor {
-    pub fn new(sessions: Sessions, commands: Vec<Value>, asks_login: bool) -> Self {
+    pub fn new(sessions: Sessions, commands: Vec<Value>, login: Option<Login>) -> Self {
         Self {
             sessions,
             commands,
             picker: false,
             switches: false,
-            asks_login,
+            login,
         }
     }
 
@@ -157,13 +166,23 @@ impl Cursor {
             )));
         }
         let mut reaction = Reaction::result(json!({}));
-        if self.asks_login {
+        if self.login.is_some() {
             reaction.answer = Answer::WhenLoggedIn(json!({}));
         }
         Ok(reaction)
     }
 
     fn new_session(&mut self, params: &Value) -> Result<Reaction, RpcError> {
+        if self
+            .login
+            .as_ref()
+            .is_some_and(|login| !login.is_signed_in())
+        {
+            return Err(RpcError::new(
+                RpcError::AUTH_REQUIRED,
+                "Authentication required",
+            ));
+        }
         let cwd = required_string(params, "cwd")?;
         require_servers(params)?;
         let session = self.sessions.create(cwd, MODES[0].0, MODELS[0].id).clone();
@@ -433,6 +452,39 @@ pub fn permission_options() -> Value {
     ])
 }
 
+/// A tool call as first announced: a title of its kind and nothing else yet.
+pub fn placeholder(id: &str, title: &str, kind: &str) -> Value {
+    json!({
+        "sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": kind, "status": "pending", "rawInput": {},
+    })
+}
+
+/// What Cursor asks before it runs a command that the user's allowlist lacks.
+pub fn command_permission(session: &str, tool_call: &str, command: &str) -> Value {
+    json!({
+        "sessionId": session,
+        "toolCall": {
+            "toolCallId": tool_call,
+            "title": format!("`{command}`"),
+            "kind": "execute",
+            "status": "pending",
+            "content": [{ "type": "content", "content": { "type": "text", "text": format!("Not in allowlist: {command}") } }],
+        },
+        "options": permission_options(),
+    })
+}
+
+/// What the client made of a `cursor/*` request. Only the nested shape counts; a flat one is read as "User cancelled", as the real one does.
+pub fn outcome(answer: &Result<Value, RpcError>) -> (&str, &Value) {
+    match answer {
+        Ok(result) => match result["outcome"]["outcome"].as_str() {
+            Some(outcome) => (outcome, &result["outcome"]),
+            None => ("cancelled", &Value::Null),
+        },
+        Err(_) => ("cancelled", &Value::Null),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
@@ -440,7 +492,7 @@ mod tests {
     use super::*;
 
     fn cursor(client_capabilities: &Value) -> Cursor {
-        let mut cursor = Cursor::new(Sessions::in_memory(), Vec::new(), false);
+        let mut cursor = Cursor::new(Sessions::in_memory(), Vec::new(), None);
         cursor.react(
             "initialize",
             &json!({ "clientCapabilities": client_capabilities }),
@@ -541,6 +593,20 @@ mod tests {
                 .unwrap_err()
                 .code,
             -32602
+        );
+    }
+
+    #[test]
+    fn a_flat_outcome_is_a_cancellation() {
+        let nested = Ok(json!({ "outcome": { "outcome": "accepted" } }));
+        assert_eq!(outcome(&nested).0, "accepted");
+        assert_eq!(
+            outcome(&Ok(json!({ "outcome": "accepted" }))).0,
+            "cancelled"
+        );
+        assert_eq!(
+            outcome(&Err(RpcError::method_not_found("cursor/create_plan"))).0,
+            "cancelled"
         );
     }
 

@@ -25,16 +25,19 @@ pub enum Error {
         message: String,
     },
 
+    #[error("{0}")]
+    Refused(String),
+
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Error {
-    /// 2 for what the caller got wrong, 1 for what the program could not do.
+    /// 2 for what the caller got wrong, 1 for what the program refuses or could not do.
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Usage(_) | Self::File { .. } | Self::Json { .. } | Self::Scenario { .. } => 2,
-            Self::Io(_) => 1,
+            Self::Refused(_) | Self::Io(_) => 1,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It plays Cursor's CLI on the wire, needs no account and no network, and has these faces:
 //!
+//! - `acp` is the guided tour of the demo (`tour`).
 //! - `play` follows a scenario file (`scenario`, `player`); the tests of the plugin talk to it.
 //! - `status`, `login` and their like are Cursor's own commands (`login`).
 //!
@@ -16,10 +17,12 @@ mod plain;
 mod player;
 mod process;
 mod profile;
+mod prompt;
 mod record;
 mod scenario;
 mod sessions;
 mod template;
+mod tour;
 mod wire;
 
 use std::{io, path::PathBuf};
@@ -27,8 +30,25 @@ use std::{io, path::PathBuf};
 use error::Error;
 
 const USAGE: &str = "\
-usage: cursor-agent-demo play SCENARIO.json [--record FILE]    a scenario, as an ACP agent
+usage: cursor-agent-demo acp                                   a guided tour, as an ACP agent
+       cursor-agent-demo play SCENARIO.json [--record FILE]    a scenario, as an ACP agent
        cursor-agent-demo status | login | logout | about | models";
+
+/// Options of Cursor's CLI that stand before or after a command and have a value. They are accepted, so that a client can be tried with
+/// them; only the model is looked at.
+const CURSOR_OPTIONS: &[&str] = &[
+    "-e",
+    "--endpoint",
+    "--api-key",
+    "--auth-token",
+    "--model",
+    "--workspace",
+    "-H",
+    "--header",
+];
+
+/// Likewise, without a value.
+const CURSOR_FLAGS: &[&str] = &["-k", "--insecure", "--approve-mcps", "--trust", "--force"];
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -39,10 +59,12 @@ fn main() {
 }
 
 fn run(args: &[String]) -> Result<(), Error> {
+    let args = without_cursor_options(args)?;
     let Some((face, rest)) = args.split_first() else {
         return Err(Error::Usage("nothing to do".to_owned()));
     };
     match face.as_str() {
+        "acp" => on_one_thread(tour::guide()),
         "play" => {
             let files = Files::of("play", rest)?;
             let play = player::play(&files.input, files.record.as_deref(), &files.rest);
@@ -56,6 +78,32 @@ fn run(args: &[String]) -> Result<(), Error> {
             }
         }
     }
+}
+
+/// What is left when Cursor's options are taken away; a scenario records them instead.
+fn without_cursor_options(args: &[String]) -> Result<Vec<String>, Error> {
+    let mut left = Vec::new();
+    let mut args_left = args.iter();
+    while let Some(arg) = args_left.next() {
+        if arg == "play" && left.is_empty() {
+            left.push(arg.clone());
+            left.extend(args_left.cloned());
+            break;
+        } else if CURSOR_OPTIONS.contains(&arg.as_str()) {
+            let value = args_left.next();
+            let value = value.ok_or_else(|| Error::Usage(format!("{arg} needs a value")))?;
+            if arg == "--model" && !cursor::is_model(value) {
+                let models: Vec<&str> = cursor::model_names().map(|(id, _)| id).collect();
+                let models = models.join(", ");
+                return Err(Error::Refused(format!(
+                    "Cannot use this model: {value}. Available models: {models}"
+                )));
+            }
+        } else if !CURSOR_FLAGS.contains(&arg.as_str()) {
+            left.push(arg.clone());
+        }
+    }
+    Ok(left)
 }
 
 /// Everything the agent does happens in turn on this thread; only stdin has one of its own.

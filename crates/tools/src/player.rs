@@ -26,6 +26,7 @@ use crate::{
     plain::Plain,
     process,
     profile::{Answer, Profile, Reaction, merge},
+    prompt::{prompt_text, title_of},
     record::{self, Record},
     scenario::{BigText, Chunks, Handler, Hang, Ids, ProfileName, Request, Scenario, Step},
     sessions::{Session, Sessions},
@@ -202,16 +203,18 @@ impl Player {
                 allowed: Vec::new(),
             });
         }
+        let login = Login::new(&state_dir(), !scenario.signed_out);
         let profile: Box<dyn Profile> = match scenario.profile {
             ProfileName::Cursor => {
                 let commands =
                     vec![json!({ "name": "simplify", "description": "Simplify the code" })];
-                Box::new(Cursor::new(sessions, commands, scenario.signed_out))
+                let login = scenario.signed_out.then(|| login.clone());
+                Box::new(Cursor::new(sessions, commands, login))
             }
             ProfileName::Plain => Box::new(Plain::new(sessions)),
         };
         Self {
-            login: Login::new(&state_dir(), !scenario.signed_out),
+            login,
             scenario,
             wire,
             manners: Rc::default(),
@@ -854,22 +857,4 @@ fn is_history(update: &Value) -> bool {
                 | "plan"
         )
     )
-}
-
-/// The text blocks of a prompt.
-pub fn prompt_text(params: &Value) -> String {
-    let blocks = params["prompt"].as_array().into_iter().flatten();
-    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
-    texts.join("\n")
-}
-
-/// A session's title: the first words of its first prompt.
-pub fn title_of(text: &str) -> String {
-    const CHARS: usize = 60;
-    text.lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(CHARS)
-        .collect()
 }

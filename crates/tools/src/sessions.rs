@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -51,6 +51,22 @@ impl Sessions {
             made: 0,
             prescribed_id: None,
         }
+    }
+
+    pub fn kept_in(dir: PathBuf) -> Self {
+        let mut sessions = Self::in_memory();
+        let files = fs::read_dir(&dir).into_iter().flatten().flatten();
+        for file in files {
+            // A file of another version, or half written by a process that was killed: not a session.
+            let session = fs::read(file.path())
+                .ok()
+                .and_then(|bytes| serde_json::from_slice::<Session>(&bytes).ok());
+            if let Some(session) = session {
+                sessions.add(session);
+            }
+        }
+        sessions.dir = Some(dir);
+        sessions
     }
 
     pub fn create(&mut self, cwd: &str, mode: &str, model: &str) -> &mut Session {
@@ -127,6 +143,19 @@ impl Sessions {
         } else {
             session.history.push(update.clone());
         }
+    }
+
+    /// Writes a session where the next process finds it; beside the old file first, so that it is whole at any time.
+    pub fn keep(&self, id: &str) -> io::Result<()> {
+        let (Some(path), Some(session)) = (self.path(id), self.known.get(id)) else {
+            return Ok(());
+        };
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        let beside = path.with_extension(format!("{}.new", std::process::id()));
+        fs::write(&beside, serde_json::to_vec(session)?)?;
+        fs::rename(&beside, &path)
     }
 
     fn path(&self, id: &str) -> Option<PathBuf> {
@@ -237,5 +266,24 @@ mod tests {
             sessions.get(&id).unwrap().history,
             [chunk("user", "hi"), chunk("agent", "hello")]
         );
+    }
+
+    #[test]
+    fn kept_sessions_are_found_again_and_a_broken_file_is_no_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut sessions = Sessions::kept_in(dir.path().to_path_buf());
+        let id = sessions.create("/p", "agent", "default").id.clone();
+        sessions.remember(&id, &json!({ "sessionUpdate": "x" }));
+        sessions.keep(&id).unwrap();
+        fs::write(dir.path().join("broken.json"), "{").unwrap();
+
+        let again = Sessions::kept_in(dir.path().to_path_buf());
+        let listed: Vec<&str> = again
+            .list(Some("/p"))
+            .iter()
+            .map(|s| s.id.as_str())
+            .collect();
+        assert_eq!(listed, [id.as_str()]);
+        assert!(again.list(Some("/elsewhere")).is_empty());
     }
 }

@@ -1,0 +1,359 @@
+//! The stations of the tour: what happens in each.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{
+    project::{self, Change, Edit},
+    texts,
+    turn::{Played, Turn},
+};
+use crate::cursor;
+
+/// The welcome shows this much of a file.
+const SHOWN_LINES: usize = 10;
+
+/// So many paragraphs are long enough to be stopped.
+const LONG_PARAGRAPHS: usize = 60;
+
+/// What a todo seems to take.
+const TODO_MS: u64 = 900;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Station {
+    Welcome,
+    Edit,
+    Run,
+    Ask,
+    Plan,
+    Todos,
+    Task,
+    Modes,
+    Long,
+    End,
+    Help,
+}
+
+/// The way **next** takes. `Help` lies beside it.
+pub const WAY: &[Station] = &[
+    Station::Welcome,
+    Station::Edit,
+    Station::Run,
+    Station::Ask,
+    Station::Plan,
+    Station::Todos,
+    Station::Task,
+    Station::Modes,
+    Station::Long,
+    Station::End,
+];
+
+/// The words that lead to a station, also as slash commands.
+const WORDS: &[(&str, Station, &str)] = &[
+    (
+        "edit",
+        Station::Edit,
+        "Change files, with a difference to look at",
+    ),
+    ("run", Station::Run, "Run a command, after asking"),
+    ("ask", Station::Ask, "Ask a multiple-choice question"),
+    ("plan", Station::Plan, "Propose a plan"),
+    ("todos", Station::Todos, "Keep a list of todos"),
+    ("task", Station::Task, "Send a subagent"),
+    ("modes", Station::Modes, "Show mode, model and options"),
+    (
+        "long",
+        Station::Long,
+        "Give a long answer, to try stopping it",
+    ),
+    ("help", Station::Help, "List the keys and commands"),
+];
+
+impl Station {
+    /// The one a prompt asks for by its first word.
+    pub fn named_in(prompt: &str) -> Option<Self> {
+        let first = prompt.split_whitespace().next()?;
+        let word: String = first
+            .chars()
+            .filter(|char| char.is_alphanumeric())
+            .collect();
+        let word = word.to_lowercase();
+        WORDS
+            .iter()
+            .find_map(|(name, station, _)| (*name == word).then_some(*station))
+    }
+
+    pub async fn play(self, turn: &Turn) -> Played {
+        match self {
+            Self::Welcome => welcome(turn).await,
+            Self::Edit => edit(turn).await,
+            Self::Run => run(turn).await,
+            Self::Ask => ask(turn).await,
+            Self::Plan => plan(turn).await,
+            Self::Todos => todos(turn).await,
+            Self::Task => task(turn).await,
+            Self::Modes => modes(turn).await,
+            Self::Long => long(turn).await,
+            Self::End => turn.say(texts::END).await,
+            Self::Help => help(turn).await,
+        }
+    }
+}
+
+/// As `available_commands_update` lists them.
+pub fn slash_commands() -> Vec<Value> {
+    WORDS
+        .iter()
+        .map(|(name, _, description)| json!({ "name": name, "description": description }))
+        .collect()
+}
+
+async fn welcome(turn: &Turn) -> Played {
+    turn.think(texts::WELCOME_THOUGHT).await?;
+    turn.say(texts::WELCOME).await?;
+    match project::known_file(&turn.cwd) {
+        Some((path, text)) => {
+            turn.read(&path, &relative(&turn.cwd, &path)).await?;
+            turn.say(texts::WELCOME_FILE).await?;
+            let language = path
+                .extension()
+                .and_then(|extension| extension.to_str())
+                .unwrap_or_default();
+            let lines: Vec<&str> = text.lines().take(SHOWN_LINES).collect();
+            turn.say_literally(&format!("```{language}\n{}\n```\n\n", lines.join("\n")))
+                .await?;
+        }
+        None => turn.say(texts::WELCOME_NO_FILE).await?,
+    }
+    turn.say(texts::STATIONS).await?;
+    turn.say(texts::WELCOME_END).await
+}
+
+async fn edit(turn: &Turn) -> Played {
+    if !turn.tour.may_write(&turn.session) {
+        return turn.say(texts::NO_WRITING).await;
+    }
+    turn.think(texts::EDIT_THOUGHT).await?;
+    let (text, changes) = match project::next_edit(&turn.cwd) {
+        Edit::Forward(changes) => (texts::EDIT, changes),
+        Edit::Back(changes) => (texts::EDIT_BACK, changes),
+        Edit::New(changes) => (texts::EDIT_NEW, changes),
+        Edit::Unknown => return turn.say(texts::EDIT_UNKNOWN).await,
+    };
+    turn.say(text).await?;
+    let ask = !project::is_scratch(&turn.cwd);
+    if ask {
+        turn.say(texts::EDIT_OUTSIDE).await?;
+    }
+    if make(turn, &changes, ask).await? {
+        turn.say(texts::EDIT_DONE).await
+    } else {
+        turn.say(texts::EDIT_REJECTED).await
+    }
+}
+
+/// Makes the changes; whether any was made.
+async fn make(turn: &Turn, changes: &[Change], ask: bool) -> Played<bool> {
+    let mut made = false;
+    for change in changes {
+        if change.old.is_some() {
+            turn.read(&change.path, &change.name).await?;
+        }
+        made |= turn.edit(change, ask).await?;
+    }
+    Ok(made)
+}
+
+async fn run(turn: &Turn) -> Played {
+    if !turn.tour.may_write(&turn.session) {
+        return turn.say(texts::NO_WRITING).await;
+    }
+    turn.think(texts::RUN_THOUGHT).await?;
+    turn.say(texts::RUN).await?;
+    if !turn.run(project::command(&turn.cwd)).await? {
+        return turn.say(texts::RUN_REJECTED).await;
+    }
+    turn.say(texts::RUN_SECOND).await?;
+    turn.run(project::FAILING_COMMAND).await?;
+    turn.say(texts::RUN_DONE).await
+}
+
+async fn ask(turn: &Turn) -> Played {
+    turn.say(texts::ASK).await?;
+    let option = |id: &str, label: &str| json!({ "id": id, "label": label });
+    let params = json!({
+        "toolCallId": turn.tour.next_call_id(),
+        "title": "How should it look?",
+        "questions": [
+            {
+                "id": "indent", "prompt": "Which indentation do you like?",
+                "options": [option("tabs", "Tabs"), option("two", "Two spaces"), option("four", "Four spaces")],
+            },
+            {
+                "id": "extras", "prompt": "What else should the program have?", "allowMultiple": true,
+                "options": [option("tests", "Tests"), option("docs", "Documentation"), option("colours", "Colours")],
+            },
+        ],
+    });
+    let answer = turn.request("cursor/ask_question", params).await?;
+    match cursor::outcome(&answer) {
+        ("answered", outcome) => {
+            turn.say("You answered:\n\n").await?;
+            for answer in outcome["answers"].as_array().into_iter().flatten() {
+                let chosen = answer["selectedOptionIds"].as_array().into_iter().flatten();
+                let chosen: Vec<&str> = chosen.filter_map(Value::as_str).collect();
+                let chosen = if chosen.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    chosen.join(", ")
+                };
+                let question = answer["questionId"].as_str().unwrap_or("?");
+                turn.say_literally(&format!("- {question}: **{chosen}**\n"))
+                    .await?;
+            }
+        }
+        ("skipped", _) => turn.say(texts::ASK_SKIPPED).await?,
+        _ => turn.say(texts::ASK_CANCELLED).await?,
+    }
+    turn.say(texts::ASK_END).await
+}
+
+async fn plan(turn: &Turn) -> Played {
+    turn.think(texts::PLAN_THOUGHT).await?;
+    turn.say(texts::PLAN).await?;
+    let todos = [
+        todo("look", "Look at how greetings are built", "pending"),
+        todo("default", "Greet the world when nobody is named", "pending"),
+        todo("try", "Try it with two names", "pending"),
+    ];
+    let params = json!({
+        "toolCallId": turn.tour.next_call_id(),
+        "name": "A friendlier greeting",
+        "overview": "Nobody should be greeted as nothing.",
+        "plan": "## Why\n\nWithout a name the greeting ends in the air.\n\n## How\n\n1. Look at `greet`.\n2. Give its name a default.\n3. Try it.\n\n```sh\nsh greet.sh\n```\n",
+        "todos": todos,
+        "isProject": false,
+        "phases": [
+            { "name": "Understand", "todos": [todos[0]] },
+            { "name": "Change", "todos": [todos[1], todos[2]] },
+        ],
+    });
+    let answer = turn.request("cursor/create_plan", params).await?;
+    match cursor::outcome(&answer) {
+        ("accepted", _) if !turn.tour.may_write(&turn.session) => {
+            turn.say(texts::PLAN_ACCEPTED_IN_PLAN_MODE).await?;
+        }
+        ("accepted", outcome) => {
+            if let Some(uri) = outcome["planUri"].as_str() {
+                turn.say_literally(&format!("It lies at `{uri}` now. "))
+                    .await?;
+            }
+            turn.say(texts::PLAN_ACCEPTED).await?;
+            update_todos(turn, json!(todos), false).await?;
+            work_through(turn, &todos).await?;
+        }
+        ("rejected", outcome) => {
+            let reason = outcome["reason"].as_str().unwrap_or("no reason given");
+            turn.say_literally(&format!("Rejected: {reason}. I will think again.\n\n"))
+                .await?;
+        }
+        _ => turn.say(texts::PLAN_CANCELLED).await?,
+    }
+    turn.say(texts::PLAN_END).await
+}
+
+async fn todos(turn: &Turn) -> Played {
+    turn.say(texts::TODOS).await?;
+    let todos = [
+        todo("read", "Read the code", "pending"),
+        todo("write", "Write the change", "pending"),
+        todo("check", "Check it", "pending"),
+        todo("boast", "Tell everybody", "pending"),
+    ];
+    update_todos(turn, json!(todos), false).await?;
+    work_through(turn, &todos[..3]).await?;
+    let dropped = json!([todo("boast", "Tell everybody", "cancelled")]);
+    update_todos(turn, dropped, true).await?;
+    turn.say(texts::TODOS_END).await
+}
+
+/// Each todo as it is begun and done: one at a time, merged by its id.
+async fn work_through(turn: &Turn, todos: &[Value]) -> Played {
+    for todo in todos {
+        for status in ["in_progress", "completed"] {
+            let mut todo = todo.clone();
+            todo["status"] = json!(status);
+            update_todos(turn, json!([todo]), true).await?;
+            turn.pause(TODO_MS).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A request with an id, though Cursor's documentation calls it a notification.
+async fn update_todos(turn: &Turn, todos: Value, merge: bool) -> Played {
+    let params = json!({ "toolCallId": turn.tour.next_call_id(), "todos": todos, "merge": merge });
+    let _ = turn.request("cursor/update_todos", params).await?;
+    Ok(())
+}
+
+fn todo(id: &str, content: &str, status: &str) -> Value {
+    json!({ "id": id, "content": content, "status": status })
+}
+
+async fn task(turn: &Turn) -> Played {
+    turn.say(texts::TASK).await?;
+    let (description, prompt) = (
+        "Explore the project",
+        "Count the files and say what they are for.",
+    );
+    let id = turn.tool_call("Task", "other").await?;
+    turn.tool_update(
+        &id,
+        json!({
+            "title": description, "status": "in_progress",
+            "rawInput": { "description": description, "prompt": prompt, "subagentType": "explore" },
+        }),
+    );
+    turn.pause(TODO_MS * 2).await?;
+    let files = std::fs::read_dir(&turn.cwd).map_or(0, |entries| entries.flatten().count());
+    let params = json!({
+        "toolCallId": id, "description": description, "prompt": prompt, "subagentType": "explore",
+        "agentId": format!("agent-{id}"), "durationMs": TODO_MS * 2,
+    });
+    let _ = turn.request("cursor/task", params).await?;
+    let report = format!("There are {files} entries at the top of this project.");
+    let content = json!([{ "type": "content", "content": { "type": "text", "text": report } }]);
+    turn.tool_update(&id, json!({ "status": "completed", "content": content }));
+    turn.say(texts::TASK_END).await
+}
+
+async fn modes(turn: &Turn) -> Played {
+    let (mode, model) = turn.tour.mode_and_model(&turn.session);
+    turn.say_literally(&format!(
+        "I am in mode **{mode}**, with the model **{model}** (of course I have none).\n\n"
+    ))
+    .await?;
+    turn.say(texts::MODES_END).await
+}
+
+async fn long(turn: &Turn) -> Played {
+    turn.say(texts::LONG).await?;
+    for number in 1..=LONG_PARAGRAPHS {
+        turn.say_literally(&format!("{number}. {}", texts::LONG_PARAGRAPH))
+            .await?;
+        // Long also where nobody watches: the tests have to have the time to cancel it.
+        turn.breathe().await?;
+    }
+    turn.say(texts::LONG_END).await
+}
+
+async fn help(turn: &Turn) -> Played {
+    turn.say(texts::HELP).await?;
+    turn.say(texts::STATIONS).await
+}
+
+fn relative(cwd: &Path, path: &Path) -> String {
+    path.strip_prefix(cwd).unwrap_or(path).display().to_string()
+}
