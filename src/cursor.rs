@@ -1,0 +1,321 @@
+//! Cursor's own methods. Its documentation calls three of them notifications; in practice they come as requests
+//! that must be answered, in the nested `outcome` shape. Both forms are taken.
+
+use acp::FromValue;
+use acp::message::RpcError;
+use acp::methods;
+use acp::peer::Ticket;
+use acp::types::cursor;
+use serde_json::Value;
+
+use crate::decision::{Ask, Choice, Phase, Plan, Question};
+use crate::engine::Engine;
+use crate::ids::{Key, Proc};
+use crate::todos::Todo;
+use crate::tool_call::{Image, Task};
+
+impl Engine {
+    /// One of Cursor's methods; `ticket` is None when it came as a notification.
+    pub(crate) fn on_cursor(
+        &mut self,
+        proc: Proc,
+        ticket: Option<Ticket>,
+        method: &str,
+        params: Value,
+    ) {
+        let wrong =
+            match method {
+                methods::CURSOR_ASK_QUESTION => cursor::AskQuestion::from_value(params)
+                    .map(|p| self.on_question(proc, ticket, p)),
+                methods::CURSOR_CREATE_PLAN => {
+                    cursor::CreatePlan::from_value(params).map(|p| self.on_plan(proc, ticket, p))
+                }
+                methods::CURSOR_UPDATE_TODOS => {
+                    cursor::UpdateTodos::from_value(params).map(|p| self.on_todos(proc, ticket, p))
+                }
+                methods::CURSOR_TASK => {
+                    cursor::Task::from_value(params).map(|p| self.on_task(proc, ticket, p))
+                }
+                methods::CURSOR_GENERATE_IMAGE => cursor::GenerateImage::from_value(params)
+                    .map(|p| self.on_image(proc, ticket, p)),
+                _ => {
+                    match ticket {
+                        Some(ticket) => {
+                            self.respond(proc, ticket, Err(RpcError::method_not_found(method)))
+                        }
+                        None => self.on_unknown_cursor(proc, method),
+                    }
+                    return;
+                }
+            };
+        if let (Err(params), Some(ticket)) = (wrong, ticket) {
+            let text = format!("a required field is missing or of the wrong type in {params}");
+            self.respond(proc, ticket, Err(RpcError::invalid_params(text)));
+        }
+    }
+
+    fn on_unknown_cursor(&mut self, proc: Proc, method: &str) {
+        if let Some(key) = self.busy_session(proc.agent) {
+            self.show_unknown(key, method);
+        }
+    }
+
+    /// None of them carries a session in the documentation: the tool call tells, else the turn that runs.
+    fn cursor_place(&mut self, proc: Proc, place: &cursor::Place) -> Option<(Key, Option<usize>)> {
+        let by_id = place
+            .session_id
+            .as_ref()
+            .and_then(|id| self.place(proc, id))
+            .map(|(key, _)| key);
+        let call = place.tool_call_id.as_ref().map(|id| id.as_str());
+        let by_call = || {
+            let mine = self
+                .sessions
+                .values()
+                .filter(|session| session.agent == proc.agent);
+            mine.filter(|session| call.is_some_and(|id| session.transcript.tool(id).is_some()))
+                .map(|s| s.key)
+                .last()
+        };
+        let key = by_id
+            .or_else(by_call)
+            .or_else(|| self.busy_session(proc.agent))?;
+        let entry = call.and_then(|id| self.sessions.get(&key)?.transcript.tool(id));
+        Some((key, entry))
+    }
+
+    fn is_cancelling(&self, key: Key) -> bool {
+        self.sessions
+            .get(&key)
+            .and_then(|s| s.turn.as_ref())
+            .is_some_and(|turn| turn.cancelling)
+    }
+
+    fn on_question(&mut self, proc: Proc, ticket: Option<Ticket>, ask: cursor::AskQuestion) {
+        // A question nobody waits for cannot be answered.
+        let Some(ticket) = ticket else { return };
+        let place = self.cursor_place(proc, &ask.place);
+        let Some((key, entry)) = place.filter(|(key, _)| !self.is_cancelling(*key)) else {
+            return self.respond_with(proc, ticket, &cursor::QuestionOutcome::Cancelled);
+        };
+        let questions: Vec<Question> = ask
+            .questions
+            .into_iter()
+            .map(|question| Question {
+                id: question.id,
+                prompt: question.prompt,
+                options: question
+                    .options
+                    .into_iter()
+                    .map(|o| Choice {
+                        id: o.id,
+                        label: o.label,
+                    })
+                    .collect(),
+                multiple: question.allow_multiple,
+                free_text: false,
+                required: false,
+                value_type: None,
+                default: None,
+            })
+            .collect();
+        let title = ask
+            .title
+            .or_else(|| questions.first().map(|q| q.prompt.clone()))
+            .unwrap_or_default();
+        self.ask(
+            proc,
+            ticket,
+            key,
+            title,
+            entry,
+            Ask::Questions { questions },
+        );
+    }
+
+    fn on_plan(&mut self, proc: Proc, ticket: Option<Ticket>, plan: cursor::CreatePlan) {
+        let place = self.cursor_place(proc, &plan.place);
+        let Some((key, entry)) = place.filter(|(key, _)| !self.is_cancelling(*key)) else {
+            if let Some(ticket) = ticket {
+                self.respond_with(proc, ticket, &cursor::PlanOutcome::Cancelled);
+            }
+            return;
+        };
+        let todos = from_wire(plan.todos);
+        let phases: Vec<Phase> = plan
+            .phases
+            .into_iter()
+            .map(|phase| Phase {
+                name: phase.name,
+                todos: from_wire(phase.todos),
+            })
+            .collect();
+        let Some(ticket) = ticket else {
+            // Told, not asked: the todos are what there is to show.
+            return self.update_todos(key, todos, false, true);
+        };
+        let title = plan.name.clone().unwrap_or_else(|| "Plan".to_owned());
+        let plan = Plan {
+            name: plan.name,
+            overview: plan.overview,
+            text: plan.plan,
+            todos,
+            phases,
+        };
+        self.ask(proc, ticket, key, title, entry, Ask::Plan(Box::new(plan)));
+    }
+
+    fn on_todos(&mut self, proc: Proc, ticket: Option<Ticket>, update: cursor::UpdateTodos) {
+        let Some((key, _)) = self.cursor_place(proc, &update.place) else {
+            if let Some(ticket) = ticket {
+                self.respond_with(proc, ticket, &cursor::TodosOutcome::Cancelled);
+            }
+            return;
+        };
+        self.update_todos(key, from_wire(update.todos), update.merge, true);
+        if let Some(ticket) = ticket {
+            let list = self
+                .sessions
+                .get(&key)
+                .map(|session| session.todos.clone())
+                .unwrap_or_default();
+            let todos = list
+                .into_iter()
+                .map(|todo| cursor::Todo {
+                    id: Some(todo.id),
+                    content: Some(todo.content),
+                    status: Some(todo.status.into()),
+                })
+                .collect();
+            self.respond_with(proc, ticket, &cursor::TodosOutcome::Accepted { todos });
+        }
+    }
+
+    fn on_task(&mut self, proc: Proc, ticket: Option<Ticket>, news: cursor::Task) {
+        if let Some((key, entry)) = self.cursor_place(proc, &news.place) {
+            let at = entry.or_else(|| self.make_tool(key, &news.place, ticket, "task"));
+            let task = Task {
+                description: news.description.clone(),
+                subagent: news.subagent_type.as_str().to_owned(),
+                model: news.model.clone(),
+                agent_id: news.agent_id.clone(),
+                duration_ms: news.duration_ms,
+            };
+            self.change_tool(key, at, |tool| {
+                if tool.title.is_empty() {
+                    tool.title.clone_from(&task.description);
+                }
+                if tool.kind == "other" {
+                    "think".clone_into(&mut tool.kind);
+                }
+                if task.duration_ms.is_some() && !tool.is_over() {
+                    "completed".clone_into(&mut tool.status);
+                } else if tool.status == "pending" {
+                    "in_progress".clone_into(&mut tool.status);
+                }
+                if tool.raw_input.is_none() {
+                    tool.raw_input = Some(serde_json::json!({ "prompt": news.prompt }));
+                }
+                tool.task = Some(task);
+            });
+        }
+        if let Some(ticket) = ticket {
+            let outcome = cursor::TaskOutcome::Completed {
+                agent_id: news.agent_id,
+                duration_ms: news.duration_ms,
+            };
+            self.respond_with(proc, ticket, &outcome);
+        }
+    }
+
+    fn on_image(&mut self, proc: Proc, ticket: Option<Ticket>, news: cursor::GenerateImage) {
+        if let Some((key, entry)) = self.cursor_place(proc, &news.place) {
+            let at = entry.or_else(|| self.make_tool(key, &news.place, ticket, "image"));
+            let image = Image {
+                path: news.file_path.clone(),
+                description: news.description.clone(),
+            };
+            self.change_tool(key, at, |tool| {
+                if tool.title.is_empty() {
+                    tool.title = format!("Image: {}", image.description);
+                }
+                "completed".clone_into(&mut tool.status);
+                tool.image = Some(image);
+            });
+        }
+        if let Some(ticket) = ticket {
+            let outcome = match news.file_path {
+                Some(file_path) => cursor::ImageOutcome::Generated { file_path },
+                None => cursor::ImageOutcome::Rejected {
+                    reason: Some("no file path was given".to_owned()),
+                },
+            };
+            self.respond_with(proc, ticket, &outcome);
+        }
+    }
+
+    /// The tool call a task or an image belongs to, when it was not announced before.
+    fn make_tool(
+        &mut self,
+        key: Key,
+        place: &cursor::Place,
+        ticket: Option<Ticket>,
+        what: &str,
+    ) -> Option<usize> {
+        let number = ticket.map_or(0, Ticket::number);
+        let id = place
+            .tool_call_id
+            .clone()
+            .unwrap_or_else(|| format!("{what}-{number}").into());
+        self.upsert_tool(
+            key,
+            None,
+            acp::types::ToolCall {
+                id,
+                ..acp::types::ToolCall::default()
+            },
+        )
+    }
+
+    fn change_tool(
+        &mut self,
+        key: Key,
+        at: Option<usize>,
+        change: impl FnOnce(&mut crate::tool_call::ToolCall),
+    ) {
+        let now = self.now.wall_ms;
+        let Some(at) = at else { return };
+        let Some(entry) = self
+            .sessions
+            .get_mut(&key)
+            .and_then(|s| s.transcript.get_mut(at))
+        else {
+            return;
+        };
+        if let Some(tool) = entry.tool_mut() {
+            change(tool);
+            let (title, over) = (tool.title.clone(), tool.is_over());
+            entry.text = title;
+            if over && !entry.done {
+                entry.done = true;
+                entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
+            }
+        }
+        self.outbox.entry(key, at);
+    }
+}
+
+fn from_wire(todos: Vec<cursor::Todo>) -> Vec<Todo> {
+    todos
+        .into_iter()
+        .map(|todo| Todo {
+            id: todo.id.unwrap_or_default(),
+            content: todo.content.unwrap_or_default(),
+            status: todo
+                .status
+                .map(|status| status.as_str().to_owned())
+                .unwrap_or_default(),
+            priority: None,
+        })
+        .collect()
+}

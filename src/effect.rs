@@ -1,0 +1,78 @@
+//! What the engine wants done in the world: it decides, the driver does.
+
+use crate::diff::Diff;
+use crate::ids::{EditorId, Key, Proc};
+use crate::process::Launch;
+
+/// One thing to do. None of them blocks the caller.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Start an agent's process.
+    Spawn { proc: Proc, launch: Launch },
+    /// Write a line to its stdin.
+    Write { proc: Proc, line: Vec<u8> },
+    /// Close its stdin, and after so long kill what is left of its process group.
+    End { proc: Proc, grace_ms: u64 },
+    /// Say when so much time has passed.
+    After { ms: u64, timer: Timer },
+    /// Run a short command and hand back what it printed.
+    Ask { proc: Proc, launch: Launch },
+    /// Read or write a file that is in no buffer.
+    Disk { request: EditorId, op: DiskOp },
+    /// Compare two long texts.
+    Diff(Box<DiffJob>),
+    /// Start a command for a terminal of ours.
+    StartTerminal { terminal: u64, launch: Launch },
+    /// Kill a terminal's process group.
+    KillTerminal { terminal: u64 },
+    /// Kill it if it runs, and stop listening to it.
+    ReleaseTerminal { terminal: u64 },
+}
+
+/// What a timer was set for. One that no longer applies is ignored when it fires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// The handshake takes too long.
+    Handshake { proc: Proc },
+    /// `authenticate` takes too long.
+    Login { proc: Proc },
+    /// The replay of a loaded session may have come to its end; `heard` counts what had arrived.
+    Replay { key: Key, heard: u64 },
+    /// A cancelled turn should have ended.
+    Cancel { key: Key, turn: u64 },
+}
+
+/// What to do with a file on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiskOp {
+    /// Read it, all of it or `limit` lines from `line` on (from 1).
+    Read {
+        path: String,
+        line: Option<u64>,
+        limit: Option<u64>,
+    },
+    /// Write it, directories included.
+    Write { path: String, content: String },
+}
+
+/// Two texts to compare, and whose content the answer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffJob {
+    /// The session.
+    pub key: Key,
+    /// The tool call's entry.
+    pub entry: usize,
+    /// Which of its contents.
+    pub content: usize,
+    /// The text before.
+    pub old: String,
+    /// The text after.
+    pub new: String,
+}
+
+impl DiffJob {
+    /// Does the work.
+    pub fn run(&self) -> Diff {
+        crate::diff::lines(&self.old, &self.new)
+    }
+}

@@ -1,0 +1,596 @@
+//! The engine: every agent, session and decision, and what is to be done about them.
+//!
+//! It does no IO. What happened comes in by a call (`on_…` from the driver, the others from the editor);
+//! what is to be done goes out as effects, what the editor has to hear goes to the outbox.
+//! `connect.rs` has the handshake, `turn.rs` prompts and turns, `inbound.rs` what agents send,
+//! `serve.rs` what they ask of the editor, `cursor.rs` Cursor's own methods, `view.rs` what Lua sees.
+
+use std::collections::{BTreeMap, HashMap};
+
+use acp::message::{Junk, Message, RpcError};
+use acp::peer::{CallId, Incoming, Ticket};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, AgentSpec, Link, Waiter};
+use crate::decision::{Answer, Decision};
+use crate::diff::Diff;
+use crate::effect::{DiskOp, Effect};
+use crate::entry::{Body, Level};
+use crate::ids::{AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
+use crate::outbox::{Outbox, Wake};
+use crate::session::{Session, Wanted};
+use crate::terminals::Terminals;
+use crate::tool_call::Content;
+use crate::transcript::Touched;
+use crate::wire_log::Dir;
+
+/// How long a process that is to end may take before it is killed.
+const END_GRACE_MS: u64 = 2_000;
+
+/// The time, as the driver read it just before the call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Now {
+    /// Since the start, never going back.
+    pub mono_ms: u64,
+    /// Since 1970.
+    pub wall_ms: u64,
+}
+
+/// What is passed to the editor as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// A `User` autocommand.
+    Event {
+        key: Key,
+        name: &'static str,
+        data: Value,
+    },
+    /// A decision waits.
+    Decision { id: DecisionId },
+    /// A decision is over.
+    Decided {
+        id: DecisionId,
+        key: Key,
+        how: &'static str,
+    },
+    /// A request to the editor.
+    Editor { id: EditorId, op: DiskOp },
+    /// The answer to a call of the user's.
+    Result {
+        id: ResultId,
+        result: Result<Value, String>,
+    },
+    /// A file was changed on disk.
+    Edited { key: Key, path: String },
+    /// Something the user should read.
+    Notify {
+        key: Key,
+        level: &'static str,
+        message: String,
+    },
+}
+
+/// A request of the agent's that the editor or the disk is busy with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditorCall {
+    /// Who asked.
+    pub proc: Proc,
+    /// To be answered.
+    pub ticket: Ticket,
+    /// In which session.
+    pub key: Option<Key>,
+    /// What was asked.
+    pub op: DiskOp,
+}
+
+/// Everything there is.
+#[derive(Debug, Default)]
+pub struct Engine {
+    pub(crate) now: Now,
+    pub(crate) agents: BTreeMap<AgentId, Agent>,
+    pub(crate) sessions: BTreeMap<Key, Session>,
+    pub(crate) decisions: BTreeMap<DecisionId, Decision>,
+    pub(crate) terminals: Terminals,
+    /// The tool call that shows a terminal.
+    pub(crate) shown_terminals: HashMap<u64, (Key, usize)>,
+    pub(crate) editor: HashMap<EditorId, EditorCall>,
+    pub(crate) outbox: Outbox<News>,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) last_agent: AgentId,
+    pub(crate) last_key: Key,
+    pub(crate) last_decision: DecisionId,
+    pub(crate) last_prompt: PromptId,
+    pub(crate) last_editor: EditorId,
+    pub(crate) last_result: ResultId,
+    /// The editor is going away: nothing is started any more.
+    pub(crate) closing: bool,
+}
+
+/// What a user can be told about a call that cannot be done.
+pub type Refused = String;
+
+impl Engine {
+    /// Sets the time for the calls that follow.
+    pub fn set_now(&mut self, now: Now) {
+        self.now = now;
+    }
+
+    /// What is to be done, in order.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// How soon the editor has to hear what is new.
+    pub fn take_wake(&mut self) -> Wake {
+        self.outbox.take_wake()
+    }
+
+    /// Makes a session: on a process that runs already for this agent and directory, or on a new one.
+    pub fn open(&mut self, spec: AgentSpec, wanted: Wanted) -> Result<Key, Refused> {
+        if self.closing {
+            return Err("Neovim is closing".to_owned());
+        }
+        if spec.command.is_empty() {
+            return Err(format!(
+                "agents.{}.command is empty: give the program and its arguments",
+                spec.agent
+            ));
+        }
+        let known = self
+            .agents
+            .values()
+            .find(|agent| agent.spec == spec)
+            .map(|agent| agent.id);
+        let id = known.unwrap_or_else(|| {
+            let id = self.last_agent.next();
+            self.agents.insert(id, Agent::new(id, spec.clone()));
+            id
+        });
+        let key = self.last_key.next();
+        self.sessions
+            .insert(key, Session::new(key, id, spec.cwd, wanted));
+        match self.agents.get(&id).map(|agent| &agent.link) {
+            Some(Link::Ready) => self.begin(key),
+            Some(Link::Starting(_)) => {}
+            _ => self.start(id),
+        }
+        self.outbox.status(key);
+        Ok(key)
+    }
+
+    /// Ends a session, and its process when it was the last one on it.
+    pub fn close(&mut self, key: Key) -> Result<(), Refused> {
+        self.end_decisions(|decision| decision.key == key, "cancelled");
+        let session = self.sessions.remove(&key).ok_or_else(|| no_session(key))?;
+        let id = session.agent;
+        let others = self.sessions.values().any(|other| other.agent == id);
+        let mut offers_close = false;
+        if let Some(agent) = self.agents.get_mut(&id) {
+            offers_close = agent.caps.session.close && agent.link == Link::Ready;
+            agent.subagents.retain(|_, (owner, _)| *owner != key);
+            if let Some(session_id) = &session.session_id {
+                agent.sessions.remove(session_id);
+                agent.closed.insert(session_id.clone());
+            }
+        }
+        if let Some(session_id) = session.session_id {
+            if session.turn.is_some() {
+                self.notify(
+                    id,
+                    acp::methods::SESSION_CANCEL,
+                    acp::types::SessionRequest {
+                        session_id: session_id.clone(),
+                    },
+                );
+            }
+            if offers_close {
+                self.request(
+                    id,
+                    acp::methods::SESSION_CLOSE,
+                    acp::types::SessionRequest { session_id },
+                    Waiter::Close,
+                );
+            }
+        }
+        if !others {
+            self.end_process(id);
+        }
+        Ok(())
+    }
+
+    /// Ends the process; sessions and transcripts stay.
+    pub fn stop(&mut self, key: Key) -> Result<(), Refused> {
+        let id = self.session(key)?.agent;
+        if self.agents.get(&id).is_some_and(Agent::is_up) {
+            self.end_process(id);
+            self.lose_sessions(id, None);
+            Ok(())
+        } else {
+            Err("the agent is not running".to_owned())
+        }
+    }
+
+    /// Starts the process anew and goes on with its sessions.
+    pub fn restart(&mut self, key: Key) -> Result<(), Refused> {
+        let id = self.session(key)?.agent;
+        if self.agents.get(&id).is_some_and(Agent::is_up) {
+            self.end_process(id);
+            self.lose_sessions(id, None);
+        }
+        self.start(id);
+        Ok(())
+    }
+
+    /// The editor goes away: everybody who waits is told, every process is asked to end.
+    pub fn shutdown(&mut self) {
+        self.closing = true;
+        self.end_decisions(|_| true, "cancelled");
+        let running: Vec<(AgentId, Option<acp::types::SessionId>)> = self
+            .sessions
+            .values()
+            .filter(|s| s.turn.is_some())
+            .map(|s| (s.agent, s.session_id.clone()))
+            .collect();
+        for (id, session_id) in running {
+            if let Some(session_id) = session_id {
+                self.notify(
+                    id,
+                    acp::methods::SESSION_CANCEL,
+                    acp::types::SessionRequest { session_id },
+                );
+            }
+        }
+        let ids: Vec<AgentId> = self.agents.keys().copied().collect();
+        for id in ids {
+            self.end_process(id);
+        }
+    }
+
+    /// Answers a decision.
+    pub fn answer(
+        &mut self,
+        id: DecisionId,
+        answer: &Answer,
+        how: &'static str,
+    ) -> Result<(), Refused> {
+        let decision = self.decisions.get(&id).ok_or_else(|| {
+            format!(
+                "there is no decision {}: it was answered or withdrawn",
+                id.0
+            )
+        })?;
+        let result = decision.result(answer)?;
+        let rejected = decision.is_rejection(answer);
+        self.finish_decision(id, Some(Ok(result)), how, rejected);
+        Ok(())
+    }
+
+    /// Answers a decision for the user; an answer given by a rule leaves a line that names it.
+    pub fn answer_by(
+        &mut self,
+        id: DecisionId,
+        answer: &Answer,
+        how: &'static str,
+        rule: Option<String>,
+    ) -> Result<(), Refused> {
+        let told = self.decisions.get(&id).map(|decision| {
+            (
+                decision.key,
+                decision.title.clone(),
+                decision.is_rejection(answer),
+            )
+        });
+        self.answer(id, answer, how)?;
+        if let (Some(rule), Some((key, title, rejected))) = (rule, told) {
+            let done = if rejected { "rejected" } else { "allowed" };
+            self.add_notice(
+                key,
+                Level::Info,
+                "policy",
+                format!("{done} by {rule}: {title}"),
+            );
+        }
+        Ok(())
+    }
+
+    /// Ends the decisions that match, each answered as cancelled.
+    pub(crate) fn end_decisions(&mut self, matches: impl Fn(&Decision) -> bool, how: &'static str) {
+        let ids: Vec<DecisionId> = self
+            .decisions
+            .values()
+            .filter(|d| matches(d))
+            .map(|d| d.id)
+            .collect();
+        for id in ids {
+            let result = self
+                .decisions
+                .get(&id)
+                .and_then(|decision| decision.result(&Answer::cancelled()).ok());
+            self.finish_decision(id, result.map(Ok), how, false);
+        }
+    }
+
+    /// Takes a decision off the list; with a result its request is answered.
+    pub(crate) fn finish_decision(
+        &mut self,
+        id: DecisionId,
+        result: Option<Result<Value, RpcError>>,
+        how: &'static str,
+        rejected: bool,
+    ) {
+        let Some(decision) = self.decisions.remove(&id) else {
+            return;
+        };
+        if let Some(result) = result {
+            self.respond(decision.proc, decision.ticket, result);
+        }
+        if let Some(entry) = decision.entry
+            && let Some(session) = self.sessions.get_mut(&decision.key)
+            && let Some(tool) = session
+                .transcript
+                .get_mut(entry)
+                .and_then(|entry| entry.tool_mut())
+        {
+            tool.decision = None;
+            tool.rejected |= rejected;
+            self.outbox.entry(decision.key, entry);
+        }
+        self.outbox.push(
+            News::Decided {
+                id,
+                key: decision.key,
+                how,
+            },
+            Wake::Now,
+        );
+        self.outbox.status(decision.key);
+    }
+
+    /// One frame of text arrived: its messages in order, the line for the log.
+    pub fn on_line(&mut self, proc: Proc, line: &[u8], messages: Vec<Result<Message, Junk>>) {
+        let now = self.now.mono_ms;
+        let Some(agent) = self.live(proc) else { return };
+        agent.log.push(now, Dir::In, line);
+        for message in messages {
+            let Some(agent) = self.live(proc) else { return };
+            let Ok(message) = message else {
+                // Never answered: some agents print banners and warnings to stdout.
+                let shown = agent
+                    .secrets
+                    .mask(&String::from_utf8_lossy(&line[..line.len().min(200)]));
+                crate::log::write(
+                    "info",
+                    &format!("{}: not a message: {shown}", agent.spec.agent),
+                );
+                continue;
+            };
+            match agent.peer.receive(message) {
+                Incoming::Request {
+                    ticket,
+                    method,
+                    params,
+                } => self.on_request(proc, ticket, &method, params),
+                Incoming::Notification { method, params } => {
+                    self.on_notification(proc, &method, params)
+                }
+                Incoming::Response { waiter, result, .. } => self.on_response(proc, waiter, result),
+                Incoming::Cancelled { ticket } => self.on_withdrawn(proc, ticket),
+                Incoming::Stray { id } => {
+                    crate::log::write("info", &format!("an answer nobody waits for: {id:?}"))
+                }
+            }
+        }
+    }
+
+    /// A line beyond the cap.
+    pub fn on_too_long(&mut self, proc: Proc, bytes: usize) {
+        let Some(agent) = self.live(proc) else { return };
+        let text = format!(
+            "{} sent a message of {} MiB, more than the {} MiB this plugin takes; it was skipped. If the turn does not go on, :CursorAgent cancel",
+            agent.spec.agent,
+            bytes / (1024 * 1024),
+            acp::MAX_LINE_BYTES / (1024 * 1024)
+        );
+        for key in self.keys_of(proc.agent) {
+            self.add_notice(key, Level::Error, "error", text.clone());
+        }
+        if let Some(key) = self.keys_of(proc.agent).first() {
+            self.tell(*key, "error", text);
+        }
+    }
+
+    /// A line on stderr.
+    pub fn on_stderr(&mut self, proc: Proc, line: &str) {
+        let now = self.now.mono_ms;
+        if let Some(agent) = self.live(proc) {
+            agent.log.push(now, Dir::Stderr, line.as_bytes());
+            agent.push_stderr(line);
+        }
+    }
+
+    /// The last lines of stderr, when the stream itself does not end.
+    pub fn stderr_tail(&self, proc: Proc) -> Vec<String> {
+        self.agents
+            .get(&proc.agent)
+            .map(|agent| agent.stderr.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// A long diff was computed.
+    pub fn on_diff(&mut self, key: Key, entry: usize, content: usize, result: Diff) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let tool = session
+            .transcript
+            .get_mut(entry)
+            .and_then(|entry| entry.tool_mut());
+        if let Some(Content::Diff { diff, .. }) =
+            tool.and_then(|tool| tool.content.get_mut(content))
+        {
+            *diff = Some(result);
+            self.outbox.entry(key, entry);
+        }
+    }
+
+    pub(crate) fn session(&self, key: Key) -> Result<&Session, Refused> {
+        self.sessions.get(&key).ok_or_else(|| no_session(key))
+    }
+
+    /// The agent of a process that is the running one; news of an older one no longer counts.
+    pub(crate) fn live(&mut self, proc: Proc) -> Option<&mut Agent> {
+        self.agents
+            .get_mut(&proc.agent)
+            .filter(|agent| agent.generation == proc.generation)
+    }
+
+    pub(crate) fn keys_of(&self, id: AgentId) -> Vec<Key> {
+        self.sessions
+            .values()
+            .filter(|session| session.agent == id)
+            .map(|session| session.key)
+            .collect()
+    }
+
+    /// Makes a call.
+    pub(crate) fn request(
+        &mut self,
+        id: AgentId,
+        method: &str,
+        params: impl Serialize,
+        waiter: Waiter,
+    ) -> Option<CallId> {
+        let agent = self.agents.get_mut(&id)?;
+        let (call, line) = agent.peer.request(method, params, waiter);
+        self.write(id, line);
+        Some(call)
+    }
+
+    /// Sends a notification.
+    pub(crate) fn notify(&mut self, id: AgentId, method: &str, params: impl Serialize) {
+        if let Some(agent) = self.agents.get(&id) {
+            let line = agent.peer.notify(method, params);
+            self.write(id, line);
+        }
+    }
+
+    /// Answers a request, once; a second answer, or one to a process that is gone, goes nowhere.
+    pub(crate) fn respond(&mut self, proc: Proc, ticket: Ticket, result: Result<Value, RpcError>) {
+        let line = self
+            .live(proc)
+            .and_then(|agent| agent.peer.answer(ticket, result));
+        if let Some(line) = line {
+            self.write(proc.agent, line);
+        }
+    }
+
+    /// Answers with a typed result.
+    pub(crate) fn respond_with(&mut self, proc: Proc, ticket: Ticket, result: &impl Serialize) {
+        let line = self
+            .live(proc)
+            .and_then(|agent| agent.peer.answer_ok(ticket, result));
+        if let Some(line) = line {
+            self.write(proc.agent, line);
+        }
+    }
+
+    fn write(&mut self, id: AgentId, line: Vec<u8>) {
+        let now = self.now.mono_ms;
+        if let Some(agent) = self.agents.get_mut(&id) {
+            agent.log.push(now, Dir::Out, &line);
+            let proc = agent.proc();
+            self.effects.push(Effect::Write { proc, line });
+        }
+    }
+
+    /// Lets the process go: its stdin is closed, and what does not end by itself is killed.
+    pub(crate) fn end_process(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get_mut(&id) else {
+            return;
+        };
+        if agent.is_up() {
+            agent.link = Link::Stopped;
+            let proc = agent.proc();
+            self.effects.push(Effect::End {
+                proc,
+                grace_ms: END_GRACE_MS,
+            });
+        }
+    }
+
+    pub(crate) fn touched(&mut self, key: Key, touched: Touched) {
+        match touched {
+            Touched::Grew { entry, from } => self.outbox.append(key, entry, from),
+            Touched::Entry(entry) => self.outbox.entry(key, entry),
+        }
+    }
+
+    /// Adds a notice to a transcript.
+    pub(crate) fn add_notice(&mut self, key: Key, level: Level, about: &'static str, text: String) {
+        let now = self.now.wall_ms;
+        if let Some(session) = self.sessions.get_mut(&key) {
+            if let Some(entry) = session.transcript.end_message(None, now) {
+                self.outbox.entry(key, entry);
+            }
+            let entry = session.transcript.notice(level, about, text, now);
+            self.outbox.entry(key, entry);
+        }
+    }
+
+    /// Says something to the user at once.
+    pub(crate) fn tell(&mut self, key: Key, level: &'static str, message: String) {
+        self.outbox.push(
+            News::Notify {
+                key,
+                level,
+                message,
+            },
+            Wake::Now,
+        );
+    }
+
+    /// Fires an autocommand.
+    pub(crate) fn event(&mut self, key: Key, name: &'static str, mut data: Value) {
+        let session_id = self
+            .sessions
+            .get(&key)
+            .and_then(|session| session.session_id.as_ref());
+        if let (Value::Object(data), Some(id)) = (&mut data, session_id) {
+            data.insert("session_id".to_owned(), json!(id));
+        }
+        self.outbox
+            .push(News::Event { key, name, data }, Wake::Soon);
+    }
+
+    /// All tool calls of a session that have not ended are over: the turn is.
+    pub(crate) fn end_tools(&mut self, key: Key, status: &str) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let open: Vec<usize> = session
+            .transcript
+            .entries()
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| {
+                !entry.done && matches!(&entry.body, Body::Tool(tool) if !tool.is_over())
+            })
+            .map(|(at, _)| at)
+            .collect();
+        for at in open {
+            if let Some(entry) = session.transcript.get_mut(at) {
+                entry.done = true;
+                entry.duration_ms = Some(self.now.wall_ms.saturating_sub(entry.started_ms));
+                if let Some(tool) = entry.tool_mut() {
+                    status.clone_into(&mut tool.status);
+                }
+                self.outbox.entry(key, at);
+            }
+        }
+    }
+}
+
+pub(crate) fn no_session(key: Key) -> Refused {
+    format!("there is no session {}: :CursorAgent new starts one", key.0)
+}

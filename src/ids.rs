@@ -1,0 +1,54 @@
+//! The numbers things go by: newtypes, so that one kind is never taken for another.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// The next one.
+            pub fn next(&mut self) -> Self {
+                self.0 += 1;
+                *self
+            }
+        }
+    };
+}
+
+id!(
+    /// A session, from the moment it is asked for; the agent's own id comes later.
+    Key
+);
+id!(
+    /// One agent in one working directory.
+    AgentId
+);
+id!(
+    /// A decision that waits for the user.
+    DecisionId
+);
+id!(
+    /// A prompt the user sent or queued.
+    PromptId
+);
+id!(
+    /// A request to the editor, answered by `reply`.
+    EditorId
+);
+id!(
+    /// A call of the user's whose answer comes as a `result`.
+    ResultId
+);
+
+/// One process of an agent: a restart makes another, and news of the old one no longer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Proc {
+    /// Whose process.
+    pub agent: AgentId,
+    /// How many there were before it.
+    pub generation: u32,
+}

@@ -1,0 +1,575 @@
+//! What agents send: updates of sessions, and requests passed to those who serve them.
+
+use acp::message::RpcError;
+use acp::peer::Ticket;
+use acp::types::{self as wire, ContentBlock, SessionUpdate};
+use acp::{FromValue, methods};
+use serde_json::{Value, json};
+
+use crate::agent::{Link, Stage};
+use crate::effect::{DiffJob, Effect};
+use crate::engine::{Engine, News};
+use crate::entry::Level;
+use crate::ids::{AgentId, Key, Proc};
+use crate::outbox::Wake;
+use crate::session::Phase;
+use crate::todos::{self, Todo};
+use crate::tool_call::{Content, ToolCall};
+use crate::transcript::Voice;
+
+impl Engine {
+    /// A notification arrived.
+    pub(crate) fn on_notification(&mut self, proc: Proc, method: &str, params: Value) {
+        match method {
+            methods::SESSION_UPDATE => match wire::SessionNotification::from_value(params) {
+                Ok(update) => self.on_update(proc, update),
+                Err(params) => self.unknown_notification(proc, method, &params),
+            },
+            methods::ELICITATION_COMPLETE => {
+                // The page did its work; the request it belongs to was answered when it was opened.
+                crate::log::write("info", &format!("elicitation complete: {params}"));
+            }
+            _ if method.starts_with("cursor/") => self.on_cursor(proc, None, method, params),
+            _ => self.unknown_notification(proc, method, &params),
+        }
+    }
+
+    fn unknown_notification(&mut self, proc: Proc, method: &str, params: &Value) {
+        let id = params
+            .get("sessionId")
+            .and_then(Value::as_str)
+            .map(wire::SessionId::from);
+        let key = id
+            .and_then(|id| self.place(proc, &id).map(|(key, _)| key))
+            .or_else(|| self.busy_session(proc.agent));
+        crate::log::write("info", &format!("unknown notification {method}"));
+        if let Some(key) = key {
+            self.show_unknown(key, method);
+        }
+    }
+
+    /// Shows something nobody knows, once per session and kind.
+    pub(crate) fn show_unknown(&mut self, key: Key, kind: &str) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        if session.unknown_seen.insert(kind.to_owned()) {
+            let text = format!(
+                "the agent sent \"{kind}\", which this plugin does not know; :CursorAgent log has it"
+            );
+            self.add_notice(key, Level::Info, "unknown", text);
+        }
+    }
+
+    fn on_update(&mut self, proc: Proc, notification: wire::SessionNotification) {
+        match self.place(proc, &notification.session_id) {
+            Some((key, parent)) => self.apply(key, parent, notification.update),
+            None => {
+                let Some(agent) = self.live(proc) else { return };
+                if !agent.closed.contains(&notification.session_id) {
+                    // Some agents speak of a session before they have answered session/new.
+                    agent.push_early(notification);
+                }
+            }
+        }
+    }
+
+    /// Where a session id belongs: to a session of ours, or to a subagent's task in one.
+    pub(crate) fn place(
+        &mut self,
+        proc: Proc,
+        id: &wire::SessionId,
+    ) -> Option<(Key, Option<usize>)> {
+        let agent = self.live(proc)?;
+        if let Some(&key) = agent.sessions.get(id) {
+            return Some((key, None));
+        }
+        if let Some(&place) = agent.subagents.get(id) {
+            return Some(place);
+        }
+        if agent.closed.contains(id) {
+            return None;
+        }
+        // While a session is being made an unknown id may be its own.
+        let being_made = self
+            .sessions
+            .values()
+            .any(|s| s.agent == proc.agent && s.phase == Phase::Creating);
+        if being_made {
+            return None;
+        }
+        let key = self.busy_session(proc.agent)?;
+        let session = self.sessions.get(&key)?;
+        session.turn.as_ref()?;
+        let entry = subagent_task(session.transcript.entries(), id.as_str());
+        let agent = self.live(proc)?;
+        agent.subagents.insert(id.clone(), (key, entry));
+        Some((key, entry))
+    }
+
+    /// The session whose turn runs; of several the one that began last, of none the newest session.
+    pub(crate) fn busy_session(&self, id: AgentId) -> Option<Key> {
+        let mine = || {
+            self.sessions
+                .values()
+                .filter(move |session| session.agent == id)
+        };
+        let running = mine().filter(|session| session.turn.is_some());
+        running
+            .max_by_key(|session| {
+                session
+                    .turn
+                    .as_ref()
+                    .map(|turn| (turn.started_ms, session.key))
+            })
+            .or_else(|| mine().last())
+            .map(|session| session.key)
+    }
+
+    /// Takes an update into a session. `parent` is the task entry of the subagent it comes from.
+    pub(crate) fn apply(&mut self, key: Key, parent: Option<usize>, update: SessionUpdate) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        session.heard += 1;
+        let discard = session.phase == Phase::Loading { discard: true };
+        match update {
+            SessionUpdate::AgentMessageChunk(chunk) if !discard => {
+                self.chunk(key, Voice::Agent, chunk, parent)
+            }
+            SessionUpdate::AgentThoughtChunk(chunk) if !discard => {
+                self.chunk(key, Voice::Thought, chunk, parent)
+            }
+            SessionUpdate::UserMessageChunk(chunk) if !discard => {
+                if !is_echo(session.turn.as_ref().map(|turn| turn.text.as_str()), &chunk) {
+                    self.chunk(key, Voice::User, chunk, parent);
+                }
+            }
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call) if !discard => {
+                self.upsert_tool(key, parent, call);
+            }
+            SessionUpdate::AgentMessageChunk(_)
+            | SessionUpdate::AgentThoughtChunk(_)
+            | SessionUpdate::UserMessageChunk(_)
+            | SessionUpdate::ToolCall(_)
+            | SessionUpdate::ToolCallUpdate(_) => {}
+            SessionUpdate::Plan(plan) => {
+                let list: Vec<Todo> = plan
+                    .entries
+                    .into_iter()
+                    .map(|entry| Todo {
+                        id: String::new(),
+                        content: entry.content,
+                        status: entry.status.as_str().to_owned(),
+                        priority: entry.priority.map(|priority| priority.as_str().to_owned()),
+                    })
+                    .collect();
+                self.update_todos(key, list, false, !discard);
+            }
+            SessionUpdate::AvailableCommands(commands) => {
+                session.commands = commands.commands;
+                self.outbox.status(key);
+            }
+            SessionUpdate::CurrentMode(mode) => {
+                session.set_current_mode(&mode.mode_id);
+                self.outbox.status(key);
+            }
+            SessionUpdate::ConfigOptions(options) => {
+                session.take_options(options.options);
+                self.outbox.status(key);
+            }
+            SessionUpdate::SessionInfo(info) => {
+                match info.title {
+                    wire::Patch::Set(title) => session.title = Some(title),
+                    wire::Patch::Clear => session.title = None,
+                    wire::Patch::Keep => {}
+                }
+                self.outbox.status(key);
+            }
+            SessionUpdate::Usage(usage) => {
+                let kept = &mut session.usage;
+                kept.used = usage.used.or(kept.used);
+                kept.size = usage.size.or(kept.size);
+                if let Some(cost) = usage.cost {
+                    kept.cost = Some(cost.amount);
+                    kept.currency = cost.currency;
+                }
+                self.outbox.status(key);
+            }
+            SessionUpdate::Notice(notice) => {
+                let (level, notify) = match notice.severity {
+                    wire::NoticeSeverity::Error => (Level::Error, Some("error")),
+                    wire::NoticeSeverity::Warning => (Level::Warning, Some("warn")),
+                    _ => (Level::Info, None),
+                };
+                let text = match notice.description {
+                    Some(more) => format!("{}\n{more}", notice.title),
+                    None => notice.title,
+                };
+                self.add_notice(key, level, "agent", text.clone());
+                if let Some(notify) = notify {
+                    self.tell(key, notify, text);
+                }
+            }
+            SessionUpdate::Compaction(news) => self.compaction(key, news),
+            SessionUpdate::CompactionSummaryChunk(chunk) => {
+                let text = block_text(&chunk.content);
+                let entry = self.compaction_entry(key, &chunk.compaction_id);
+                if let Some(entry) = entry
+                    && let Some(shown) = self
+                        .sessions
+                        .get_mut(&key)
+                        .and_then(|s| s.transcript.get_mut(entry))
+                {
+                    let from = shown.text.len();
+                    shown.text.push_str(&text);
+                    self.outbox.append(key, entry, from);
+                }
+            }
+            SessionUpdate::Unknown(unknown) => {
+                crate::log::write("info", &format!("unknown update {}", unknown.kind));
+                self.show_unknown(key, &unknown.kind);
+            }
+        }
+    }
+
+    fn chunk(&mut self, key: Key, voice: Voice, chunk: wire::MessageChunk, parent: Option<usize>) {
+        let now = self.now.wall_ms;
+        let text = match chunk.content {
+            ContentBlock::Text(content) => content.text,
+            other => block_text(&other),
+        };
+        if text.is_empty() {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let (touched, ended) =
+            session
+                .transcript
+                .chunk(voice, &text, chunk.message_id.as_deref(), parent, now);
+        if let Some(entry) = ended {
+            self.outbox.entry(key, entry);
+        }
+        self.touched(key, touched);
+    }
+
+    /// Takes news of a tool call, from an update or a permission; the number of its entry.
+    pub(crate) fn upsert_tool(
+        &mut self,
+        key: Key,
+        parent: Option<usize>,
+        news: wire::ToolCall,
+    ) -> Option<usize> {
+        let now = self.now.wall_ms;
+        let session = self.sessions.get_mut(&key)?;
+        let id = news.id.as_str().to_owned();
+        if session.transcript.tool(&id).is_none() {
+            // What the agent says after a tool call is a new message, below it.
+            if let Some(entry) = session.transcript.end_message(parent, now) {
+                self.outbox.entry(key, entry);
+            }
+        }
+        let at = session.transcript.upsert_tool(&id, parent, now);
+        let entry = session.transcript.get_mut(at)?;
+        let was_over = entry.tool().is_some_and(ToolCall::is_over);
+        let tool = entry.tool_mut()?;
+        let long = tool.apply(news);
+        let over = tool.is_over();
+        let terminals: Vec<String> = tool
+            .content
+            .iter()
+            .filter_map(|content| match content {
+                Content::Terminal { id, .. } => Some(id.clone()),
+                _ => None,
+            })
+            .collect();
+        entry.text = entry
+            .tool()
+            .map(|tool| tool.title.clone())
+            .unwrap_or_default();
+        if over && !was_over {
+            entry.done = true;
+            entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
+        } else if !over {
+            entry.done = false;
+        }
+        for job in long {
+            let job = DiffJob {
+                key,
+                entry: at,
+                content: job.content,
+                old: job.old,
+                new: job.new,
+            };
+            self.effects.push(Effect::Diff(Box::new(job)));
+        }
+        for terminal in terminals {
+            self.show_terminal(key, at, &terminal);
+        }
+        self.outbox.entry(key, at);
+        if over && !was_over {
+            self.note_edits(key, at);
+        }
+        Some(at)
+    }
+
+    /// A tool call that changes files has ended: buffers of those files have to look again.
+    fn note_edits(&mut self, key: Key, at: usize) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        // A replayed call did its work long ago.
+        if matches!(session.phase, Phase::Loading { .. }) {
+            return;
+        }
+        let Some(tool) = session.transcript.get(at).and_then(|entry| entry.tool()) else {
+            return;
+        };
+        if tool.rejected || tool.status == "failed" {
+            return;
+        }
+        let edits: Vec<(String, Vec<crate::diff::Hunk>, &'static str)> = tool
+            .changed_paths()
+            .into_iter()
+            .map(|path| {
+                let of_path = tool.content.iter().find_map(|content| match content {
+                    Content::Diff {
+                        path: p, old, diff, ..
+                    } if *p == path => Some((old, diff)),
+                    _ => None,
+                });
+                let hunks = of_path
+                    .and_then(|(_, diff)| diff.as_ref())
+                    .map(|diff| diff.hunks.clone())
+                    .unwrap_or_default();
+                let state = match (tool.kind.as_str(), of_path) {
+                    ("delete", _) => "deleted",
+                    (_, Some((None, _))) => "created",
+                    _ => "modified",
+                };
+                (absolute(&session.cwd, &path), hunks, state)
+            })
+            .collect();
+        for (path, hunks, state) in edits {
+            self.edited(key, &path, hunks, state);
+        }
+    }
+
+    /// A file was changed by the agent.
+    pub(crate) fn edited(
+        &mut self,
+        key: Key,
+        path: &str,
+        hunks: Vec<crate::diff::Hunk>,
+        state: &'static str,
+    ) {
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.note_change(path, hunks, state);
+        }
+        self.outbox.push(
+            News::Edited {
+                key,
+                path: path.to_owned(),
+            },
+            Wake::Now,
+        );
+        self.event(key, "CursorAgentEdit", json!({ "path": path }));
+    }
+
+    /// Takes todos into the session's list and shows them.
+    pub(crate) fn update_todos(&mut self, key: Key, list: Vec<Todo>, merge: bool, show: bool) {
+        let now = self.now.wall_ms;
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        todos::update(&mut session.todos, list, merge);
+        if show {
+            if let Some(entry) = session.transcript.end_message(None, now) {
+                self.outbox.entry(key, entry);
+            }
+            let todos = session.todos.clone();
+            let entry = session.transcript.show_todos(&todos, now);
+            self.outbox.entry(key, entry);
+        }
+        self.outbox.status(key);
+    }
+
+    fn compaction_entry(&mut self, key: Key, id: &str) -> Option<usize> {
+        let known = self.sessions.get(&key)?.compactions.get(id).copied();
+        if known.is_some() {
+            return known;
+        }
+        self.add_notice(
+            key,
+            Level::Info,
+            "compaction",
+            "The conversation is being summarised to make room".to_owned(),
+        );
+        let session = self.sessions.get_mut(&key)?;
+        let entry = session.transcript.entries().len().checked_sub(1)?;
+        session.compactions.insert(id.to_owned(), entry);
+        Some(entry)
+    }
+
+    fn compaction(&mut self, key: Key, news: wire::CompactionUpdate) {
+        let Some(entry) = self.compaction_entry(key, &news.compaction_id) else {
+            return;
+        };
+        let text = match (&news.status, news.summary, news.error) {
+            (wire::CompactionStatus::Failed, _, wire::Patch::Set(error)) => {
+                format!("The conversation could not be summarised: {error}")
+            }
+            (wire::CompactionStatus::Failed, ..) => {
+                "The conversation could not be summarised".to_owned()
+            }
+            (wire::CompactionStatus::Cancelled, ..) => {
+                "Summarising the conversation was cancelled".to_owned()
+            }
+            (wire::CompactionStatus::Completed, wire::Patch::Set(blocks), _) => {
+                let summary: Vec<String> = blocks.iter().map(block_text).collect();
+                format!(
+                    "The conversation was summarised to make room\n{}",
+                    summary.join("\n")
+                )
+            }
+            (wire::CompactionStatus::Completed, ..) => {
+                let shown = self
+                    .sessions
+                    .get(&key)
+                    .and_then(|s| s.transcript.get(entry))
+                    .map(|e| e.text.clone());
+                let shown = shown.unwrap_or_default();
+                shown.replacen(
+                    "is being summarised to make room",
+                    "was summarised to make room",
+                    1,
+                )
+            }
+            _ => return,
+        };
+        if let Some(shown) = self
+            .sessions
+            .get_mut(&key)
+            .and_then(|s| s.transcript.get_mut(entry))
+        {
+            shown.text = text;
+            self.outbox.entry(key, entry);
+        }
+    }
+
+    /// The agent takes a request of its own back. It still owes an answer, and a waiting decision goes away.
+    pub(crate) fn on_withdrawn(&mut self, proc: Proc, ticket: Ticket) {
+        let decision = self
+            .decisions
+            .values()
+            .find(|d| d.proc == proc && d.ticket == ticket)
+            .map(|d| d.id);
+        if let Some(id) = decision {
+            self.finish_decision(id, Some(Err(RpcError::cancelled())), "withdrawn", false);
+            return;
+        }
+        for terminal in self.terminals.all_mut() {
+            terminal.waiting.retain(|waiting| *waiting != ticket);
+        }
+        self.editor
+            .retain(|_, call| (call.proc, call.ticket) != (proc, ticket));
+        self.respond(proc, ticket, Err(RpcError::cancelled()));
+    }
+
+    /// Whether the agent's login is what everybody waits for.
+    pub(crate) fn needs_login(&self, id: AgentId) -> bool {
+        self.agents
+            .get(&id)
+            .is_some_and(|agent| agent.link == Link::Starting(Stage::Login))
+    }
+
+    /// Calls of ours that still wait, for tests of the engine.
+    pub fn waiting_calls(&self, id: AgentId) -> usize {
+        self.agents.get(&id).map_or(0, |agent| agent.peer.waiting())
+    }
+}
+
+/// The task a subagent's session belongs to: the call that names the id, else the newest one that runs.
+fn subagent_task(entries: &[crate::entry::Entry], id: &str) -> Option<usize> {
+    let names = |tool: &ToolCall| {
+        tool.task
+            .as_ref()
+            .is_some_and(|task| task.agent_id.as_deref() == Some(id))
+            || tool
+                .raw_input
+                .as_ref()
+                .is_some_and(|input| mentions(input, id))
+            || tool.extra.values().any(|value| mentions(value, id))
+    };
+    let tools = || {
+        entries
+            .iter()
+            .enumerate()
+            .rev()
+            .filter_map(|(at, entry)| Some((at, entry.tool()?)))
+    };
+    tools()
+        .find(|(_, tool)| names(tool))
+        .or_else(|| tools().find(|(_, tool)| !tool.is_over()))
+        .map(|(at, _)| at)
+}
+
+fn mentions(value: &Value, id: &str) -> bool {
+    match value {
+        Value::String(text) => text == id,
+        Value::Array(items) => items.iter().any(|item| mentions(item, id)),
+        Value::Object(fields) => fields.values().any(|field| mentions(field, id)),
+        _ => false,
+    }
+}
+
+/// Some agents repeat the prompt that was just sent; the transcript has it already.
+fn is_echo(prompt: Option<&str>, chunk: &wire::MessageChunk) -> bool {
+    prompt.is_some_and(|prompt| match &chunk.content {
+        ContentBlock::Text(text) => prompt.contains(text.text.trim()),
+        // What went along with the prompt comes back with it.
+        _ => true,
+    })
+}
+
+/// A block that is not text, as one line of markdown.
+fn block_text(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => match &image.uri {
+            Some(uri) => format!("\n![image]({uri})\n"),
+            None => format!(
+                "\n[image {}, {} bytes]\n",
+                image.mime_type,
+                image.data.len() / 4 * 3
+            ),
+        },
+        ContentBlock::Audio(audio) => format!(
+            "\n[audio {}, {} bytes]\n",
+            audio.mime_type,
+            audio.data.len() / 4 * 3
+        ),
+        ContentBlock::ResourceLink(link) => format!("[{}]({})", link.name, link.uri),
+        ContentBlock::Resource(embedded) => match &embedded.resource.body {
+            wire::ResourceBody::Text(text) => format!(
+                "\n{}:\n```\n{}\n```\n",
+                embedded.resource.uri,
+                text.trim_end()
+            ),
+            wire::ResourceBody::Blob(_) => format!("[{0}]({0})", embedded.resource.uri),
+        },
+        ContentBlock::Unknown(unknown) => format!("\n```json\n{}\n```\n", unknown.raw),
+    }
+}
+
+/// A path in the session's directory, unless it is absolute already.
+pub(crate) fn absolute(cwd: &str, path: &str) -> String {
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{}/{path}", cwd.trim_end_matches('/'))
+    }
+}

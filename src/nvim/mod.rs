@@ -1,0 +1,56 @@
+//! The bridge: what Neovim loads, the functions Lua can call, the wake-up of its main loop.
+//!
+//! The only place that names Lua, Neovim or `unsafe`.
+#![allow(unsafe_code)]
+
+mod module;
+mod wake;
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mlua::Lua;
+use nvim_oxi::lua::{Pushable, ffi::State};
+
+/// Compared by `lua/cursor_agent/native.lua` at load. Raise both when a function or a table of
+/// `lua/cursor_agent/types.lua` changes its meaning.
+pub const ABI: u32 = 1;
+
+/// Where the module table is put: the entry itself can only hand back a message.
+const LOADED_NAME: &str = "cursor_agent_native";
+
+/// The entry: `luaopen_cursor_agent`.
+///
+/// It must not fail. An error returned from here is raised as a Lua error across nvim-oxi's frame, which
+/// aborts Neovim; so the reason comes back as a string, and an empty string means it went well.
+#[nvim_oxi::plugin]
+fn cursor_agent() -> Entry {
+    Entry
+}
+
+/// What the entry returns; building the module needs the Lua state, which only `push` is given.
+#[derive(Debug)]
+pub struct Entry;
+
+impl Pushable for Entry {
+    unsafe fn push(self, state: *mut State) -> Result<c_int, nvim_oxi::lua::Error> {
+        let built = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: Neovim calls the entry on its main thread with its own live main state
+            // (`native.lua` loads the library through `:lua`), and both crates mean LuaJIT's lua_State.
+            let lua = unsafe { Lua::get_or_init_from_ptr(state.cast()) };
+            module::build(lua).and_then(|module| {
+                lua.globals()
+                    .get::<mlua::Table>("package")?
+                    .get::<mlua::Table>("loaded")?
+                    .set(LOADED_NAME, module)
+            })
+        }));
+        let message = match built {
+            Ok(Ok(())) => String::new(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the library panicked while it was loading".to_owned(),
+        };
+        // SAFETY: the state is the one just given, with room for one value.
+        unsafe { message.push(state) }
+    }
+}

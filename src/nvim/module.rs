@@ -1,0 +1,327 @@
+//! The functions Lua can call, as `lua/cursor_agent/types.lua` describes them.
+//!
+//! Each is an mlua function: an error, a wrong argument or a panic inside is an ordinary Lua error there.
+//! What a user can cause comes back as `nil, message`.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use mlua::serde::ser::Options as SerializeOptions;
+use mlua::{FromLua, Function, IntoLua, Lua, LuaSerdeExt, MultiValue, Table, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{ABI, wake};
+use crate::agent::AgentSpec;
+use crate::decision::Answer;
+use crate::driver::Driver;
+use crate::engine::{Engine, Refused};
+use crate::ids::{DecisionId, EditorId, Key, PromptId};
+use crate::serve::EditorReply;
+use crate::session::{OptionValue, PromptSpec, Wanted};
+
+/// The one runtime of the process.
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+/// The module table.
+pub fn build(lua: &Lua) -> mlua::Result<Table> {
+    let module = lua.create_table()?;
+    module.set("abi", ABI)?;
+    module.set("version", env!("CARGO_PKG_VERSION"))?;
+
+    module.set("start", lua.create_function(|_, opts: Table| start(&opts))?)?;
+    module.set(
+        "shutdown",
+        lua.create_function(|_, grace_ms: u64| {
+            if let Some(driver) = DRIVER.get() {
+                driver.shutdown(Duration::from_millis(grace_ms));
+            }
+            Ok(())
+        })?,
+    )?;
+    module.set("drain", lua.create_function(drain)?)?;
+
+    module.set(
+        "open",
+        lua.create_function(|lua, spec: Value| {
+            let wanted: OpenWanted = read(lua, spec.clone(), "spec")?;
+            let spec: AgentSpec = read(lua, spec, "spec")?;
+            answer(
+                lua,
+                with(|engine| engine.open(spec, wanted.into())).map(|key| key.0),
+            )
+        })?,
+    )?;
+    module.set("close", simple(lua, |engine, key| engine.close(key))?)?;
+    module.set("cancel", simple(lua, |engine, key| engine.cancel(key))?)?;
+    module.set("restart", simple(lua, |engine, key| engine.restart(key))?)?;
+    module.set("stop", simple(lua, |engine, key| engine.stop(key))?)?;
+    module.set(
+        "logged_in",
+        simple(lua, |engine, key| engine.logged_in(key))?,
+    )?;
+
+    module.set(
+        "prompt",
+        lua.create_function(|lua, (key, spec): (u64, Value)| {
+            let spec: PromptSpec = read(lua, spec, "prompt")?;
+            answer(
+                lua,
+                with(|engine| engine.prompt(Key(key), spec)).map(|id| id.0),
+            )
+        })?,
+    )?;
+    module.set(
+        "queue_edit",
+        lua.create_function(|lua, (key, id, spec): (u64, u64, Value)| {
+            let spec: PromptSpec = read(lua, spec, "prompt")?;
+            done(
+                lua,
+                with(|engine| engine.queue_edit(Key(key), PromptId(id), spec)),
+            )
+        })?,
+    )?;
+    module.set(
+        "queue_remove",
+        lua.create_function(|lua, (key, id): (u64, u64)| {
+            done(
+                lua,
+                with(|engine| engine.queue_remove(Key(key), PromptId(id))),
+            )
+        })?,
+    )?;
+    module.set(
+        "queue_move",
+        lua.create_function(|lua, (key, id, to): (u64, u64, usize)| {
+            done(
+                lua,
+                with(|engine| engine.queue_move(Key(key), PromptId(id), to)),
+            )
+        })?,
+    )?;
+    module.set(
+        "queue_send_now",
+        lua.create_function(|lua, (key, id): (u64, u64)| {
+            done(
+                lua,
+                with(|engine| engine.queue_send_now(Key(key), PromptId(id))),
+            )
+        })?,
+    )?;
+
+    module.set(
+        "set_mode",
+        lua.create_function(|lua, (key, id): (u64, String)| {
+            done(lua, with(|engine| engine.set_mode(Key(key), &id)))
+        })?,
+    )?;
+    module.set(
+        "set_model",
+        lua.create_function(|lua, (key, id): (u64, String)| {
+            done(lua, with(|engine| engine.set_model(Key(key), &id)))
+        })?,
+    )?;
+    module.set(
+        "set_option",
+        lua.create_function(|lua, (key, id, value): (u64, String, Value)| {
+            let value: OptionValue = read(lua, value, "value")?;
+            done(lua, with(|engine| engine.set_option(Key(key), &id, &value)))
+        })?,
+    )?;
+
+    module.set(
+        "answer",
+        lua.create_function(|lua, (id, given, by): (u64, Value, Option<String>)| {
+            let given: Answer = match lua.from_value(given) {
+                Ok(given) => given,
+                // A user's own script may call this: what does not fit is explained, not raised.
+                Err(error) => return done(lua, Err(format!("not an answer: {error}"))),
+            };
+            let id = DecisionId(id);
+            let how = if by.is_some() { "policy" } else { "user" };
+            done(lua, with(|engine| engine.answer_by(id, &given, how, by)))
+        })?,
+    )?;
+    module.set(
+        "reply",
+        lua.create_function(|lua, (id, reply): (u64, Value)| {
+            let reply: EditorReply = read(lua, reply, "reply")?;
+            with(|engine| {
+                engine.reply(EditorId(id), reply);
+                Ok(())
+            })
+            .map_err(mlua::Error::runtime)
+        })?,
+    )?;
+    module.set(
+        "list_sessions",
+        lua.create_function(|lua, key: u64| {
+            answer(
+                lua,
+                with(|engine| engine.list_sessions(Key(key))).map(|id| id.0),
+            )
+        })?,
+    )?;
+    module.set(
+        "delete_session",
+        lua.create_function(|lua, (key, id): (u64, String)| {
+            answer(
+                lua,
+                with(|engine| engine.delete_session(Key(key), &id)).map(|id| id.0),
+            )
+        })?,
+    )?;
+    module.set(
+        "logout",
+        lua.create_function(|lua, key: u64| {
+            answer(lua, with(|engine| engine.logout(Key(key))).map(|id| id.0))
+        })?,
+    )?;
+
+    module.set("status", view(lua, |engine, key| engine.status(key))?)?;
+    module.set(
+        "transcript",
+        view(lua, |engine, key| engine.transcript(key))?,
+    )?;
+    module.set("changes", view(lua, |engine, key| engine.changes(key))?)?;
+    module.set(
+        "pending",
+        lua.create_function(|lua, key: Option<u64>| {
+            let pending = with(|engine| Ok(engine.pending(key.map(Key)))).unwrap_or_default();
+            to_lua(lua, &pending)
+        })?,
+    )?;
+    module.set(
+        "entry",
+        lua.create_function(|lua, (key, entry): (u64, usize)| {
+            let entry = with(|engine| Ok(engine.entry(Key(key), entry))).unwrap_or_default();
+            to_lua(lua, &entry)
+        })?,
+    )?;
+    module.set(
+        "log",
+        lua.create_function(|lua, (key, method): (u64, Option<String>)| {
+            let lines =
+                with(|engine| Ok(engine.wire_log(Key(key), method.as_deref()))).unwrap_or_default();
+            to_lua(lua, &lines)
+        })?,
+    )?;
+
+    module.set("test_error", lua.create_function(test_error)?)?;
+    Ok(module)
+}
+
+/// The parts of an opening that are the session's, not the agent's.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+struct OpenWanted {
+    load: Option<String>,
+    mode: Option<String>,
+    model: Option<String>,
+    options: std::collections::BTreeMap<String, OptionValue>,
+    mcp_servers: Vec<serde_json::Value>,
+    additional_directories: Vec<String>,
+}
+
+impl From<OpenWanted> for Wanted {
+    fn from(wanted: OpenWanted) -> Self {
+        let servers = wanted
+            .mcp_servers
+            .into_iter()
+            .filter_map(|server| acp::FromValue::from_value(server).ok());
+        Self {
+            load: wanted.load,
+            mode: wanted.mode,
+            model: wanted.model,
+            options: wanted.options,
+            mcp_servers: servers.collect(),
+            directories: wanted.additional_directories,
+        }
+    }
+}
+
+fn start(opts: &Table) -> mlua::Result<()> {
+    if DRIVER.get().is_some() {
+        return Ok(());
+    }
+    if let Some(path) = opts.get::<Option<String>>("log_path")? {
+        crate::log::init(&PathBuf::from(path));
+    }
+    let waker = wake::waker(opts.get::<Function>("on_wake")?).map_err(mlua::Error::runtime)?;
+    let driver = Driver::start(waker)
+        .map_err(|error| mlua::Error::runtime(format!("no threads: {error}")))?;
+    // Lua is single-threaded: nobody else can have set it since the check.
+    let _ = DRIVER.set(driver);
+    Ok(())
+}
+
+fn drain(lua: &Lua, max_bytes: usize) -> mlua::Result<(Value, bool)> {
+    let Some(driver) = DRIVER.get() else {
+        return Ok((Value::Table(lua.create_table()?), false));
+    };
+    // Before the changes are taken: one that comes in between wakes us again.
+    driver.draining();
+    let (changes, more) = driver.with(|engine| engine.drain(max_bytes));
+    Ok((to_lua(lua, &changes)?, more))
+}
+
+fn with<R>(f: impl FnOnce(&mut Engine) -> Result<R, Refused>) -> Result<R, Refused> {
+    match DRIVER.get() {
+        Some(driver) => driver.with(f),
+        None => Err("the library was not started".to_owned()),
+    }
+}
+
+/// A function of a session's key that works or says why not.
+fn simple(lua: &Lua, f: fn(&mut Engine, Key) -> Result<(), Refused>) -> mlua::Result<Function> {
+    lua.create_function(move |lua, key: u64| done(lua, with(|engine| f(engine, Key(key)))))
+}
+
+/// A function of a session's key that returns a table, or nil when there is no such session.
+fn view<T: Serialize + 'static>(
+    lua: &Lua,
+    f: fn(&Engine, Key) -> Option<T>,
+) -> mlua::Result<Function> {
+    lua.create_function(move |lua, key: u64| {
+        let found = with(|engine| Ok(f(engine, Key(key)))).unwrap_or_default();
+        to_lua(lua, &found)
+    })
+}
+
+fn done(lua: &Lua, result: Result<(), Refused>) -> mlua::Result<MultiValue> {
+    answer(lua, result.map(|()| true))
+}
+
+/// `value`, or `nil, message`.
+fn answer(lua: &Lua, result: Result<impl IntoLua, Refused>) -> mlua::Result<MultiValue> {
+    let values = match result {
+        Ok(value) => vec![value.into_lua(lua)?],
+        Err(message) => vec![Value::Nil, message.into_lua(lua)?],
+    };
+    Ok(MultiValue::from_iter(values))
+}
+
+fn read<T: DeserializeOwned>(lua: &Lua, value: Value, what: &str) -> mlua::Result<T> {
+    lua.from_value(value)
+        .map_err(|error| mlua::Error::runtime(format!("{what}: {error}")))
+}
+
+/// Absent is nil, not a null of its own kind.
+fn to_lua(lua: &Lua, value: &impl Serialize) -> mlua::Result<Value> {
+    let options = SerializeOptions::new()
+        .set_array_metatable(false)
+        .serialize_none_to_null(false)
+        .serialize_unit_to_null(false);
+    lua.to_value_with(value, options)
+}
+
+/// Fails in each of the ways a function can, so that the tests can see Neovim survive it.
+fn test_error(lua: &Lua, (how, number): (String, Value)) -> mlua::Result<()> {
+    match how.as_str() {
+        #[expect(clippy::panic, reason = "what the bridge must survive")]
+        "panic" => panic!("a panic on purpose"),
+        "type" => u64::from_lua(number, lua).map(drop),
+        _ => Err(mlua::Error::runtime("an error on purpose")),
+    }
+}

@@ -1,0 +1,189 @@
+//! What the editor has yet to hear: changes merged while they wait, handed out in order and in bounded pieces.
+//!
+//! The outbox holds what changed, not copies of it. Text is read from the transcript when it is handed
+//! out, so a thousand chunks that arrive between two frames cost one append.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::ids::Key;
+
+/// One thing that changed, oldest first in the box.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item<E> {
+    /// Text was added to an entry; everything from byte `from` on is new.
+    Append { key: Key, entry: usize, from: usize },
+    /// An entry was made or has to be drawn anew.
+    Entry { key: Key, entry: usize },
+    /// The status of a session.
+    Status { key: Key },
+    /// Anything that is not merged.
+    Other(E),
+}
+
+/// How soon the editor has to hear of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Wake {
+    /// Nothing new.
+    #[default]
+    None,
+    /// With the next frame.
+    Soon,
+    /// At once: somebody waits.
+    Now,
+}
+
+/// The box. `E` is whatever is passed through in order.
+#[derive(Debug)]
+pub struct Outbox<E> {
+    items: VecDeque<Item<E>>,
+    /// Entries that already have an item in the box, and whether it has to draw them anew.
+    waiting: HashMap<(Key, usize), bool>,
+    statuses: HashSet<Key>,
+    wake: Wake,
+}
+
+impl<E> Default for Outbox<E> {
+    fn default() -> Self {
+        Self {
+            items: VecDeque::new(),
+            waiting: HashMap::new(),
+            statuses: HashSet::new(),
+            wake: Wake::None,
+        }
+    }
+}
+
+impl<E> Outbox<E> {
+    /// `entry` grew; it was `from` bytes long before.
+    pub fn append(&mut self, key: Key, entry: usize, from: usize) {
+        self.wake = self.wake.max(Wake::Soon);
+        self.waiting.entry((key, entry)).or_insert_with(|| {
+            self.items.push_back(Item::Append { key, entry, from });
+            false
+        });
+    }
+
+    /// `entry` is new or has to be drawn anew.
+    pub fn entry(&mut self, key: Key, entry: usize) {
+        self.wake = self.wake.max(Wake::Soon);
+        // Drawing it anew shows what was appended as well: a waiting append turns into this.
+        if self.waiting.insert((key, entry), true).is_none() {
+            self.items.push_back(Item::Entry { key, entry });
+        }
+    }
+
+    /// The status of a session changed.
+    pub fn status(&mut self, key: Key) {
+        self.wake = self.wake.max(Wake::Soon);
+        if self.statuses.insert(key) {
+            self.items.push_back(Item::Status { key });
+        }
+    }
+
+    /// Something that is passed on as it is.
+    pub fn push(&mut self, other: E, wake: Wake) {
+        self.wake = self.wake.max(wake);
+        self.items.push_back(Item::Other(other));
+    }
+
+    /// The oldest item, for good.
+    pub fn pop(&mut self) -> Option<Item<E>> {
+        let item = self.items.pop_front()?;
+        match item {
+            Item::Append { key, entry, .. } | Item::Entry { key, entry } => {
+                let anew = self.waiting.remove(&(key, entry)).unwrap_or_default();
+                Some(if anew {
+                    Item::Entry { key, entry }
+                } else {
+                    item
+                })
+            }
+            Item::Status { key } => {
+                self.statuses.remove(&key);
+                Some(item)
+            }
+            Item::Other(_) => Some(item),
+        }
+    }
+
+    /// What is left of an append after a first piece was handed out: it stays the oldest.
+    pub fn put_back(&mut self, key: Key, entry: usize, from: usize) {
+        self.waiting.insert((key, entry), false);
+        self.items.push_front(Item::Append { key, entry, from });
+    }
+
+    /// Whether anything waits.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// How soon the editor has to be woken for what came since the last call.
+    pub fn take_wake(&mut self) -> Wake {
+        std::mem::take(&mut self.wake)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Key = Key(1);
+    const B: Key = Key(2);
+
+    #[test]
+    fn appends_merge_and_keep_their_place() {
+        let mut out: Outbox<&str> = Outbox::default();
+        out.append(A, 0, 3);
+        out.entry(A, 1);
+        out.append(A, 0, 5);
+        out.append(A, 1, 9);
+        out.status(A);
+        out.push("turn end", Wake::Now);
+        out.status(A);
+        out.append(B, 0, 0);
+        let mut all = Vec::new();
+        while let Some(item) = out.pop() {
+            all.push(item);
+        }
+        assert_eq!(
+            all,
+            [
+                Item::Append {
+                    key: A,
+                    entry: 0,
+                    from: 3
+                },
+                Item::Entry { key: A, entry: 1 },
+                Item::Status { key: A },
+                Item::Other("turn end"),
+                Item::Append {
+                    key: B,
+                    entry: 0,
+                    from: 0
+                },
+            ]
+        );
+        assert_eq!(out.take_wake(), Wake::Now);
+        assert_eq!(out.take_wake(), Wake::None);
+    }
+
+    #[test]
+    fn drawing_anew_replaces_a_waiting_append() {
+        let mut out: Outbox<()> = Outbox::default();
+        out.append(A, 0, 3);
+        out.entry(A, 0);
+        assert_eq!(out.pop(), Some(Item::Entry { key: A, entry: 0 }));
+        assert_eq!(out.pop(), None);
+        out.put_back(A, 0, 7);
+        out.append(A, 0, 9);
+        assert_eq!(
+            out.pop(),
+            Some(Item::Append {
+                key: A,
+                entry: 0,
+                from: 7
+            })
+        );
+        assert!(out.is_empty());
+    }
+}

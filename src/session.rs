@@ -1,0 +1,320 @@
+//! One session: its transcript, its turn, its queue, and what the agent lets the user switch.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use acp::peer::CallId;
+use acp::types as wire;
+use serde::{Deserialize, Serialize};
+
+use crate::diff::Hunk;
+use crate::ids::{AgentId, Key, PromptId};
+use crate::todos::Todo;
+use crate::transcript::Transcript;
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// Ours.
+    pub key: Key,
+    /// Who plays it.
+    pub agent: AgentId,
+    /// Where it works.
+    pub cwd: String,
+    /// The agent's own id, once there is one.
+    pub session_id: Option<wire::SessionId>,
+    /// Where it stands with the agent.
+    pub phase: Phase,
+    /// What to set once it is there.
+    pub wanted: Wanted,
+    /// What was said.
+    pub transcript: Transcript,
+    /// The turn that runs.
+    pub turn: Option<Turn>,
+    /// How many turns there were.
+    pub turns: u64,
+    /// Prompts that wait for their turn.
+    pub queue: VecDeque<Prompt>,
+    /// A prompt that goes before the queue once the running turn has ended.
+    pub send_now: Option<PromptId>,
+    /// The modes it can be in, and the one it is in.
+    pub modes: wire::SessionModes,
+    /// The models it can use, from agents without config options.
+    pub models: wire::SessionModels,
+    /// What else can be set.
+    pub options: Vec<wire::ConfigOption>,
+    /// Slash commands.
+    pub commands: Vec<wire::AvailableCommand>,
+    /// What it is called.
+    pub title: Option<String>,
+    /// How full the context is and what it cost.
+    pub usage: Usage,
+    /// What is to be done.
+    pub todos: Vec<Todo>,
+    /// Files the agent changed, in the order it first did.
+    pub changes: Vec<FileChange>,
+    /// Update kinds nobody knows that were already shown.
+    pub unknown_seen: HashSet<String>,
+    /// The entry of each compaction.
+    pub compactions: BTreeMap<String, usize>,
+    /// What went wrong, as a person reads it.
+    pub error: Option<String>,
+    /// How many updates have arrived.
+    pub heard: u64,
+}
+
+/// Where a session stands with its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The agent is not ready yet.
+    Waiting,
+    /// `session/new` was sent.
+    Creating,
+    /// `session/load` was sent, or answered and the replay may go on. With `discard` the transcript has it all already.
+    Loading { discard: bool },
+    /// `session/resume` was sent.
+    Resuming,
+    /// It can take prompts.
+    Ready,
+    /// Its agent is gone or refused it.
+    Lost,
+}
+
+/// What the user asked for when the session was opened.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// A past session to go on with.
+    pub load: Option<String>,
+    /// A mode.
+    pub mode: Option<String>,
+    /// A model.
+    pub model: Option<String>,
+    /// Config options.
+    pub options: BTreeMap<String, OptionValue>,
+    /// MCP servers for it.
+    pub mcp_servers: Vec<wire::McpServer>,
+    /// More directories to work in.
+    pub directories: Vec<String>,
+}
+
+/// The value of a config option as the editor gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum OptionValue {
+    /// Yes or no.
+    Bool(bool),
+    /// One of several.
+    Text(String),
+}
+
+/// A turn that runs.
+#[derive(Debug)]
+pub struct Turn {
+    /// Its number.
+    pub number: u64,
+    /// The call of `session/prompt`.
+    pub call: CallId,
+    /// What was asked, to know an echo of it.
+    pub text: String,
+    /// When it began.
+    pub started_ms: u64,
+    /// Cancel was sent.
+    pub cancelling: bool,
+    /// Cancel was sent and nothing came of it in time.
+    pub stuck: bool,
+}
+
+/// A prompt of the user's.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// Ours.
+    pub id: PromptId,
+    /// What was typed and what goes along.
+    pub spec: PromptSpec,
+}
+
+/// What the editor hands over to be sent.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptSpec {
+    /// What the user typed.
+    #[serde(deserialize_with = "crate::text::lossy")]
+    pub text: String,
+    /// What goes along.
+    #[serde(default)]
+    pub blocks: Vec<Block>,
+}
+
+/// Something that goes along with a prompt.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Block {
+    /// `text`, `file`, `image` or `blob`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// How the transcript names it.
+    pub label: Option<String>,
+    /// Text, or the text of a file.
+    #[serde(deserialize_with = "crate::text::lossy_option")]
+    pub text: Option<String>,
+    /// Absolute path of a file.
+    pub path: Option<String>,
+    /// Line the file is about.
+    pub line: Option<u32>,
+    /// Base64.
+    pub data: Option<String>,
+    /// MIME type.
+    pub mime: Option<String>,
+}
+
+/// How full the context is and what it cost, as far as the agent says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Tokens in the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
+    /// Tokens it can hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Which money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// Tokens read in the last turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens written in the last turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+}
+
+/// A file the agent changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileChange {
+    /// Absolute.
+    pub path: String,
+    /// What the last reported edit did.
+    pub hunks: Vec<Hunk>,
+    /// `created`, `modified` or `deleted`.
+    pub state: &'static str,
+}
+
+impl Session {
+    /// A session that was just asked for.
+    pub fn new(key: Key, agent: AgentId, cwd: String, wanted: Wanted) -> Self {
+        Self {
+            key,
+            agent,
+            cwd,
+            session_id: None,
+            phase: Phase::Waiting,
+            wanted,
+            transcript: Transcript::default(),
+            turn: None,
+            turns: 0,
+            queue: VecDeque::new(),
+            send_now: None,
+            modes: wire::SessionModes::default(),
+            models: wire::SessionModels::default(),
+            options: Vec::new(),
+            commands: Vec::new(),
+            title: None,
+            usage: Usage::default(),
+            todos: Vec::new(),
+            changes: Vec::new(),
+            unknown_seen: HashSet::new(),
+            compactions: BTreeMap::new(),
+            error: None,
+            heard: 0,
+        }
+    }
+
+    /// The option that holds the mode or the model.
+    pub fn option_of(&self, category: &wire::ConfigCategory) -> Option<&wire::ConfigOption> {
+        self.options
+            .iter()
+            .find(|option| option.category.as_ref() == Some(category))
+    }
+
+    /// The mode it is in.
+    pub fn mode(&self) -> Option<&str> {
+        self.modes
+            .current_mode_id
+            .as_deref()
+            .or_else(|| current(self.option_of(&wire::ConfigCategory::Mode)?))
+    }
+
+    /// The model it uses.
+    pub fn model(&self) -> Option<&str> {
+        self.option_of(&wire::ConfigCategory::Model)
+            .and_then(current)
+            .or(self.models.current_model_id.as_deref())
+    }
+
+    /// Takes what the agent says of a session that was made, loaded or resumed.
+    pub fn take_response(&mut self, response: wire::SessionResponse) {
+        if let Some(modes) = response.modes {
+            self.modes = modes;
+        }
+        if let Some(models) = response.models {
+            self.models = models;
+        }
+        if let Some(options) = response.config_options {
+            self.take_options(options);
+        }
+    }
+
+    /// Takes the complete list of config options. The mode may be told by both ways; they are kept the same.
+    pub fn take_options(&mut self, options: Vec<wire::ConfigOption>) {
+        self.options = options;
+        let mode = self
+            .option_of(&wire::ConfigCategory::Mode)
+            .and_then(current)
+            .map(str::to_owned);
+        if let Some(mode) = mode
+            && self.modes.current_mode_id.is_some()
+        {
+            self.modes.current_mode_id = Some(mode);
+        }
+    }
+
+    /// The mode changed by the other way than config options.
+    pub fn set_current_mode(&mut self, id: &str) {
+        self.modes.current_mode_id = Some(id.to_owned());
+        for option in &mut self.options {
+            if option.category == Some(wire::ConfigCategory::Mode)
+                && let wire::ConfigKind::Select { current, .. } = &mut option.kind
+            {
+                *current = Some(id.to_owned());
+            }
+        }
+    }
+
+    /// Notes that a file was changed.
+    pub fn note_change(&mut self, path: &str, hunks: Vec<Hunk>, state: &'static str) {
+        if let Some(change) = self.changes.iter_mut().find(|change| change.path == path) {
+            if !hunks.is_empty() {
+                change.hunks = hunks;
+            }
+            // A file the agent made is its own until it is deleted.
+            if state == "deleted" || change.state == "deleted" {
+                change.state = state;
+            }
+            return;
+        }
+        self.changes.push(FileChange {
+            path: path.to_owned(),
+            hunks,
+            state,
+        });
+    }
+}
+
+/// The value a select has.
+pub fn current(option: &wire::ConfigOption) -> Option<&str> {
+    match &option.kind {
+        wire::ConfigKind::Select { current, .. } => current.as_deref(),
+        _ => None,
+    }
+}

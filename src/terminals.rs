@@ -1,0 +1,218 @@
+//! The terminals agents make through us: what each printed, within its limit, and how it ended.
+
+use std::collections::HashMap;
+
+use acp::peer::Ticket;
+
+use crate::ids::{Key, Proc};
+use crate::process::Exit;
+
+/// Kept when the agent names no limit.
+const DEFAULT_LIMIT_BYTES: usize = 1024 * 1024;
+
+/// A terminal.
+#[derive(Debug)]
+pub struct Terminal {
+    /// Who made it.
+    pub proc: Proc,
+    /// In which session.
+    pub key: Key,
+    /// The last part of what it printed, at most `limit` bytes.
+    output: String,
+    /// The start of a character whose rest has not come yet.
+    part: Vec<u8>,
+    limit: usize,
+    /// Something was dropped from the front.
+    pub truncated: bool,
+    /// How it ended.
+    pub exit: Option<Exit>,
+    /// Who waits for the end.
+    pub waiting: Vec<Ticket>,
+}
+
+impl Terminal {
+    /// One that has just been asked for.
+    pub fn new(proc: Proc, key: Key, limit: Option<u64>) -> Self {
+        Self {
+            proc,
+            key,
+            output: String::new(),
+            part: Vec::new(),
+            limit: limit.map_or(DEFAULT_LIMIT_BYTES, |limit| {
+                usize::try_from(limit).unwrap_or(usize::MAX)
+            }),
+            truncated: false,
+            exit: None,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// What it printed, as far as it is kept.
+    pub fn output(&self) -> &str {
+        &self.output
+    }
+
+    /// Takes more output. Characters may be split between two pieces; what is no UTF-8 is replaced.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.part.extend_from_slice(bytes);
+        let mut rest = std::mem::take(&mut self.part);
+        loop {
+            match std::str::from_utf8(&rest) {
+                Ok(text) => {
+                    self.output.push_str(text);
+                    break;
+                }
+                Err(error) => {
+                    let (good, bad) = rest.split_at(error.valid_up_to());
+                    self.output.push_str(&String::from_utf8_lossy(good));
+                    match error.error_len() {
+                        Some(len) => {
+                            self.output.push('\u{fffd}');
+                            rest = bad[len..].to_vec();
+                        }
+                        None => {
+                            self.part = bad.to_vec();
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        self.trim(2);
+    }
+
+    /// It ended.
+    pub fn finish(&mut self, exit: Exit) {
+        if !self.part.is_empty() {
+            self.part.clear();
+            self.output.push('\u{fffd}');
+        }
+        self.trim(1);
+        self.exit = Some(exit);
+    }
+
+    /// The output, at most the limit, from the start of a character on.
+    pub fn take_output(&mut self) -> &str {
+        self.trim(1);
+        &self.output
+    }
+
+    /// Drops from the front what is over `slack` times the limit, so that dropping costs little per byte printed.
+    fn trim(&mut self, slack: usize) {
+        if self.output.len() > self.limit.saturating_mul(slack) {
+            let from = self
+                .output
+                .ceil_char_boundary(self.output.len() - self.limit);
+            self.output.drain(..from);
+            self.truncated = true;
+        }
+    }
+}
+
+/// All terminals, by the number that is their id on the wire.
+#[derive(Debug, Default)]
+pub struct Terminals {
+    last: u64,
+    open: HashMap<u64, Terminal>,
+}
+
+impl Terminals {
+    /// A new one.
+    pub fn add(&mut self, terminal: Terminal) -> u64 {
+        self.last += 1;
+        self.open.insert(self.last, terminal);
+        self.last
+    }
+
+    /// One by its number.
+    pub fn get_mut(&mut self, id: u64) -> Option<&mut Terminal> {
+        self.open.get_mut(&id)
+    }
+
+    /// One by its id on the wire, if this process made it.
+    pub fn find(&mut self, proc: Proc, id: &str) -> Option<(u64, &mut Terminal)> {
+        let number = id.strip_prefix("term-")?.parse().ok()?;
+        self.open
+            .get_mut(&number)
+            .filter(|terminal| terminal.proc == proc)
+            .map(|terminal| (number, terminal))
+    }
+
+    /// All of them.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Terminal> {
+        self.open.values_mut()
+    }
+
+    /// Lets go of one.
+    pub fn remove(&mut self, id: u64) -> Option<Terminal> {
+        self.open.remove(&id)
+    }
+
+    /// All those of a process: it is gone.
+    pub fn remove_all(&mut self, proc: Proc) -> Vec<u64> {
+        let gone: Vec<u64> = self
+            .open
+            .iter()
+            .filter(|(_, t)| t.proc == proc)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in &gone {
+            self.open.remove(id);
+        }
+        gone
+    }
+}
+
+/// The id on the wire.
+pub fn wire_id(number: u64) -> String {
+    format!("term-{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::AgentId;
+
+    const PROC: Proc = Proc {
+        agent: AgentId(1),
+        generation: 0,
+    };
+
+    #[test]
+    fn output_is_cut_at_a_character() {
+        let mut terminal = Terminal::new(PROC, Key(1), Some(5));
+        let text = "aéiöü".as_bytes();
+        for byte in text {
+            terminal.push(&[*byte]);
+        }
+        // Five bytes back is the middle of a character: it goes as a whole.
+        assert_eq!(terminal.take_output(), "öü");
+        assert!(terminal.truncated);
+        terminal.push(b"\xff\xc3");
+        terminal.finish(Exit {
+            code: Some(0),
+            ..Exit::default()
+        });
+        assert_eq!(terminal.output(), "\u{fffd}");
+    }
+
+    #[test]
+    fn only_its_maker_finds_it() {
+        let mut all = Terminals::default();
+        let id = all.add(Terminal::new(PROC, Key(1), None));
+        assert!(all.find(PROC, &wire_id(id)).is_some());
+        assert!(
+            all.find(
+                Proc {
+                    agent: AgentId(2),
+                    generation: 0
+                },
+                &wire_id(id)
+            )
+            .is_none()
+        );
+        assert!(all.find(PROC, "term-99").is_none());
+        assert!(all.find(PROC, "nonsense").is_none());
+        assert_eq!(all.remove_all(PROC), [id]);
+    }
+}

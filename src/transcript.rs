@@ -1,0 +1,273 @@
+//! The transcript: entries in the order they began, and the rules by which chunks join them.
+
+use std::collections::HashMap;
+
+use crate::entry::{Body, Entry, Level, Notice};
+use crate::todos::{self, Todo};
+use crate::tool_call::ToolCall;
+
+/// Which kind of message a chunk belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// The user's, when a session is replayed.
+    User,
+    /// The agent's.
+    Agent,
+    /// The agent's thoughts.
+    Thought,
+}
+
+/// What a change did to the entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touched {
+    /// An entry grew at its end; it was `from` bytes long.
+    Grew { entry: usize, from: usize },
+    /// An entry is new or looks different now.
+    Entry(usize),
+}
+
+/// The entries of a session.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    entries: Vec<Entry>,
+    /// Tool calls by the agent's id; of two with one id the newest.
+    tools: HashMap<String, usize>,
+    /// The entry each voice's chunks go to, by the subagent task they belong to: nothing has come after it yet.
+    open: HashMap<Option<usize>, usize>,
+    /// The entry that shows the todos of this turn.
+    plan: Option<usize>,
+}
+
+impl Transcript {
+    /// All entries.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// One entry.
+    pub fn get(&self, entry: usize) -> Option<&Entry> {
+        self.entries.get(entry)
+    }
+
+    /// One entry, to change.
+    pub fn get_mut(&mut self, entry: usize) -> Option<&mut Entry> {
+        self.entries.get_mut(entry)
+    }
+
+    /// The entry of a tool call.
+    pub fn tool(&self, id: &str) -> Option<usize> {
+        self.tools.get(id).copied()
+    }
+
+    /// Adds a piece of a message. It joins the message before it unless something came between, or the
+    /// agent says that it is another message.
+    pub fn chunk(
+        &mut self,
+        voice: Voice,
+        text: &str,
+        message_id: Option<&str>,
+        parent: Option<usize>,
+        now_ms: u64,
+    ) -> (Touched, Option<usize>) {
+        if let Some(&open) = self.open.get(&parent)
+            && let Some(entry) = self.entries.get_mut(open)
+            && joins(&entry.body, voice, message_id)
+        {
+            let from = entry.text.len();
+            entry.text.push_str(text);
+            return (Touched::Grew { entry: open, from }, None);
+        }
+        let ended = self.end_message(parent, now_ms);
+        let message_id = message_id.map(str::to_owned);
+        let body = match voice {
+            Voice::User => Body::User {
+                context: Vec::new(),
+                prompt: None,
+                message_id,
+            },
+            Voice::Agent => Body::Agent { message_id },
+            Voice::Thought => Body::Thought { message_id },
+        };
+        let mut entry = Entry::new(text.to_owned(), body, now_ms);
+        entry.parent = parent;
+        let at = self.add(entry);
+        self.open.insert(parent, at);
+        (Touched::Entry(at), ended)
+    }
+
+    /// Ends the message that is being written, if any; the number of its entry.
+    pub fn end_message(&mut self, parent: Option<usize>, now_ms: u64) -> Option<usize> {
+        let at = self.open.remove(&parent)?;
+        let entry = self.entries.get_mut(at)?;
+        entry.done = true;
+        entry.duration_ms = Some(now_ms.saturating_sub(entry.started_ms));
+        Some(at)
+    }
+
+    /// Adds an entry that is complete.
+    pub fn add_done(&mut self, text: String, body: Body, now_ms: u64) -> usize {
+        let mut entry = Entry::new(text, body, now_ms);
+        entry.done = true;
+        self.add(entry)
+    }
+
+    /// Adds a notice.
+    pub fn notice(
+        &mut self,
+        level: Level,
+        about: &'static str,
+        text: String,
+        now_ms: u64,
+    ) -> usize {
+        self.add_done(
+            text,
+            Body::Notice(Notice {
+                level,
+                about,
+                ..Notice::default()
+            }),
+            now_ms,
+        )
+    }
+
+    /// The tool call of this id, made when it is new.
+    pub fn upsert_tool(&mut self, id: &str, parent: Option<usize>, now_ms: u64) -> usize {
+        if let Some(&at) = self.tools.get(id) {
+            return at;
+        }
+        let tool = ToolCall {
+            id: id.to_owned(),
+            status: "pending".to_owned(),
+            kind: "other".to_owned(),
+            ..ToolCall::default()
+        };
+        let mut entry = Entry::new(String::new(), Body::Tool(Box::new(tool)), now_ms);
+        entry.parent = parent;
+        let at = self.add(entry);
+        self.tools.insert(id.to_owned(), at);
+        at
+    }
+
+    /// Another id of the same tool call: some agents ask permission under a name of its own.
+    pub fn alias_tool(&mut self, id: &str, entry: usize) {
+        self.tools.insert(id.to_owned(), entry);
+    }
+
+    /// Shows the todos: in this turn's entry for them, or a new one.
+    pub fn show_todos(&mut self, list: &[Todo], now_ms: u64) -> usize {
+        let text = todos::markdown(list);
+        if let Some(at) = self.plan
+            && let Some(entry) = self.entries.get_mut(at)
+        {
+            entry.text = text;
+            entry.body = Body::Plan {
+                todos: list.to_vec(),
+            };
+            return at;
+        }
+        let at = self.add_done(
+            text,
+            Body::Plan {
+                todos: list.to_vec(),
+            },
+            now_ms,
+        );
+        self.plan = Some(at);
+        at
+    }
+
+    /// A turn begins or ends: the next todos are shown anew, and no message goes on over it.
+    pub fn end_turn(&mut self, now_ms: u64) -> Vec<usize> {
+        self.plan = None;
+        let open: Vec<Option<usize>> = self.open.keys().copied().collect();
+        open.into_iter()
+            .filter_map(|parent| self.end_message(parent, now_ms))
+            .collect()
+    }
+
+    fn add(&mut self, entry: Entry) -> usize {
+        self.entries.push(entry);
+        self.entries.len() - 1
+    }
+}
+
+/// Whether a chunk goes on with a message: same voice, and not said to be of another message.
+fn joins(body: &Body, voice: Voice, id: Option<&str>) -> bool {
+    let own = match (body, voice) {
+        (
+            Body::User {
+                message_id,
+                prompt: None,
+                ..
+            },
+            Voice::User,
+        )
+        | (Body::Agent { message_id }, Voice::Agent)
+        | (Body::Thought { message_id }, Voice::Thought) => message_id,
+        _ => return false,
+    };
+    match (own.as_deref(), id) {
+        (Some(own), Some(id)) => own == id,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_join_until_something_comes_between() {
+        let mut t = Transcript::default();
+        let mut add = |voice, text: &str, id: Option<&str>| t.chunk(voice, text, id, None, 5).0;
+        assert_eq!(add(Voice::Agent, "a", None), Touched::Entry(0));
+        assert_eq!(
+            add(Voice::Agent, "bc", None),
+            Touched::Grew { entry: 0, from: 1 }
+        );
+        assert_eq!(add(Voice::Thought, "hm", None), Touched::Entry(1));
+        assert_eq!(add(Voice::Agent, "d", Some("m1")), Touched::Entry(2));
+        assert_eq!(
+            add(Voice::Agent, "e", Some("m1")),
+            Touched::Grew { entry: 2, from: 1 }
+        );
+        assert_eq!(add(Voice::Agent, "f", Some("m2")), Touched::Entry(3));
+        assert_eq!(t.end_message(None, 9), Some(3));
+        t.upsert_tool("x", None, 9);
+        assert_eq!(t.upsert_tool("x", None, 9), 4);
+        assert_eq!(
+            t.chunk(Voice::Agent, "g", None, None, 9).0,
+            Touched::Entry(5)
+        );
+        // A subagent's message does not break the agent's own.
+        assert_eq!(
+            t.chunk(Voice::Agent, "sub", None, Some(4), 9).0,
+            Touched::Entry(6)
+        );
+        assert_eq!(
+            t.chunk(Voice::Agent, "h", None, None, 9).0,
+            Touched::Grew { entry: 5, from: 1 }
+        );
+        let texts: Vec<&str> = t.entries().iter().map(|e| e.text.as_str()).collect();
+        assert_eq!(texts, ["abc", "hm", "de", "f", "", "gh", "sub"]);
+        assert_eq!(t.entries()[3].duration_ms, Some(4));
+    }
+
+    #[test]
+    fn todos_are_shown_once_a_turn() {
+        let mut t = Transcript::default();
+        let list = |status: &str| {
+            vec![Todo {
+                id: "1".into(),
+                content: "c".into(),
+                status: status.into(),
+                priority: None,
+            }]
+        };
+        assert_eq!(t.show_todos(&list("pending"), 0), 0);
+        assert_eq!(t.show_todos(&list("completed"), 0), 0);
+        t.end_turn(0);
+        assert_eq!(t.show_todos(&list("completed"), 0), 1);
+        assert_eq!(t.entries()[0].text, "- [x] c");
+    }
+}

@@ -1,0 +1,848 @@
+//! What Lua sees: plain tables of sessions, entries, decisions, and the changes handed out by `drain`.
+//! `lua/cursor_agent/types.lua` describes them.
+
+use std::collections::BTreeMap;
+
+use acp::types as wire;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::agent::{Link, Login};
+use crate::decision::{Ask, Decision, PermissionOption, Plan, Question};
+use crate::diff::Hunk;
+use crate::effect::DiskOp;
+use crate::engine::{Engine, News};
+use crate::entry::{Body, Entry};
+use crate::ids::{DecisionId, EditorId, Key, PromptId, ResultId};
+use crate::outbox::Item;
+use crate::session::{FileChange, Phase, Session, Usage};
+use crate::todos::Todo;
+use crate::tool_call::{Content, Image, Location, Task, ToolCall};
+
+/// Lines of a diff that a change carries; `entry` has them all.
+const DIFF_PREVIEW_LINES: usize = 80;
+/// A longer line of a diff is cut in a change.
+const DIFF_LINE_BYTES: usize = 400;
+/// Rough size of a table beside its text, for the budget of a drain.
+const TABLE_BYTES: usize = 200;
+
+/// One thing that changed.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Change {
+    /// Text at the end of an entry.
+    Append {
+        key: Key,
+        entry: usize,
+        text: String,
+    },
+    /// An entry, new or to be drawn anew.
+    Entry {
+        key: Key,
+        entry: usize,
+        data: Box<EntryView>,
+    },
+    /// The status of a session.
+    Status { key: Key, data: Box<Status> },
+    /// An autocommand.
+    Event {
+        key: Key,
+        name: &'static str,
+        data: Value,
+    },
+    /// A decision waits.
+    Decision {
+        key: Key,
+        id: DecisionId,
+        data: Box<DecisionView>,
+    },
+    /// A decision is over.
+    Decided {
+        key: Key,
+        id: DecisionId,
+        how: &'static str,
+    },
+    /// Something the editor has to do.
+    Editor {
+        id: EditorId,
+        request: EditorRequest,
+    },
+    /// The answer to a call.
+    Result {
+        id: ResultId,
+        ok: bool,
+        value: Value,
+    },
+    /// A file changed on disk.
+    Edited { key: Key, path: String },
+    /// To be shown at once.
+    Notify {
+        key: Key,
+        level: &'static str,
+        message: String,
+    },
+}
+
+/// What the editor has to do.
+#[derive(Debug, Serialize)]
+pub struct EditorRequest {
+    op: &'static str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+}
+
+/// A session at a glance.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    key: Key,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_title: Option<String>,
+    cwd: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    modes: Vec<Named>,
+    models: Vec<Named>,
+    options: Vec<OptionView>,
+    commands: Vec<CommandView>,
+    pending: usize,
+    queued: usize,
+    queue: Vec<Queued>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    todos: Vec<Todo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_started_ms: Option<u64>,
+    cancelling: bool,
+    stuck: bool,
+    needs_login: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    login: Option<Login>,
+    capabilities: BTreeMap<&'static str, bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// A mode, a model or a value of an option.
+#[derive(Debug, Serialize)]
+pub struct Named {
+    id: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+}
+
+/// A config option.
+#[derive(Debug, Serialize)]
+pub struct OptionView {
+    id: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<String>,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+    values: Vec<Named>,
+}
+
+/// A slash command.
+#[derive(Debug, Serialize)]
+pub struct CommandView {
+    name: String,
+    description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+/// A prompt that waits.
+#[derive(Debug, Serialize)]
+pub struct Queued {
+    id: PromptId,
+    text: String,
+}
+
+/// An entry.
+#[derive(Debug, Default, Serialize)]
+pub struct EntryView {
+    kind: &'static str,
+    text: String,
+    done: bool,
+    started_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<PromptId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<ToolView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    todos: Option<Vec<Todo>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+}
+
+/// A tool call.
+#[derive(Debug, Serialize)]
+pub struct ToolView {
+    id: String,
+    title: String,
+    kind: String,
+    status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<DecisionId>,
+    rejected: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    locations: Vec<Location>,
+    content: Vec<ContentView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<Task>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<Image>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_input: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_output: Option<String>,
+}
+
+/// A piece of what a tool call shows.
+#[derive(Debug, Default, Serialize)]
+pub struct ContentView {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tail: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    added: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hunks: Option<Vec<Hunk>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminal_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+}
+
+/// A decision.
+#[derive(Debug, Serialize)]
+pub struct DecisionView {
+    id: DecisionId,
+    key: Key,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    agent: String,
+    kind: &'static str,
+    title: String,
+    asked_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<ToolView>,
+    cwd: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<Vec<PermissionOption>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    questions: Option<Vec<Question>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Plan>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+}
+
+/// How much of an entry is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// What a screen needs.
+    Preview,
+    /// Everything.
+    Whole,
+}
+
+impl Engine {
+    /// The oldest changes, about `max_bytes` of them, and whether there are more.
+    pub fn drain(&mut self, max_bytes: usize) -> (Vec<Change>, bool) {
+        let mut changes = Vec::new();
+        let mut left = max_bytes;
+        while left > 0 {
+            let Some(item) = self.outbox.pop() else { break };
+            left = left.saturating_sub(TABLE_BYTES);
+            match item {
+                Item::Append { key, entry, from } => {
+                    let Some(text) = self
+                        .sessions
+                        .get(&key)
+                        .and_then(|s| s.transcript.get(entry))
+                        .map(|e| &e.text)
+                    else {
+                        continue;
+                    };
+                    let (text, rest) = piece(text, from, left);
+                    left = left.saturating_sub(text.len());
+                    if !text.is_empty() {
+                        changes.push(Change::Append {
+                            key,
+                            entry: entry + 1,
+                            text: text.to_owned(),
+                        });
+                    }
+                    if let Some(rest) = rest {
+                        self.outbox.put_back(key, entry, rest);
+                    }
+                }
+                Item::Entry { key, entry } => {
+                    let Some(found) = self
+                        .sessions
+                        .get(&key)
+                        .and_then(|s| s.transcript.get(entry))
+                    else {
+                        continue;
+                    };
+                    let (text, rest) = piece(&found.text, 0, left);
+                    left = left.saturating_sub(text.len());
+                    let data = Box::new(entry_view(found, text.to_owned(), Depth::Preview));
+                    changes.push(Change::Entry {
+                        key,
+                        entry: entry + 1,
+                        data,
+                    });
+                    if let Some(rest) = rest {
+                        self.outbox.put_back(key, entry, rest);
+                    }
+                }
+                Item::Status { key } => {
+                    if let Some(status) = self.status(key) {
+                        changes.push(Change::Status {
+                            key,
+                            data: Box::new(status),
+                        });
+                    }
+                }
+                Item::Other(news) => changes.extend(self.news(news)),
+            }
+        }
+        (changes, !self.outbox.is_empty())
+    }
+
+    fn news(&self, news: News) -> Option<Change> {
+        Some(match news {
+            News::Event { key, name, data } => Change::Event { key, name, data },
+            News::Decision { id } => {
+                // Gone by now: nobody needs to see it come.
+                let decision = self.decisions.get(&id)?;
+                Change::Decision {
+                    key: decision.key,
+                    id,
+                    data: Box::new(self.decision_view(decision)),
+                }
+            }
+            News::Decided { id, key, how } => Change::Decided { key, id, how },
+            News::Editor { id, op } => {
+                let request = match op {
+                    DiskOp::Read { path, line, limit } => EditorRequest {
+                        op: "read",
+                        path,
+                        line,
+                        limit,
+                        content: None,
+                    },
+                    DiskOp::Write { path, content } => EditorRequest {
+                        op: "write",
+                        path,
+                        line: None,
+                        limit: None,
+                        content: Some(content),
+                    },
+                };
+                Change::Editor { id, request }
+            }
+            News::Result { id, result } => match result {
+                Ok(value) => Change::Result {
+                    id,
+                    ok: true,
+                    value,
+                },
+                Err(message) => Change::Result {
+                    id,
+                    ok: false,
+                    value: Value::String(message),
+                },
+            },
+            News::Edited { key, path } => Change::Edited { key, path },
+            News::Notify {
+                key,
+                level,
+                message,
+            } => Change::Notify {
+                key,
+                level,
+                message,
+            },
+        })
+    }
+
+    /// A session at a glance.
+    pub fn status(&self, key: Key) -> Option<Status> {
+        let session = self.sessions.get(&key)?;
+        let agent = self.agents.get(&session.agent)?;
+        let pending = self
+            .decisions
+            .values()
+            .filter(|decision| decision.key == key)
+            .count();
+        let caps = &agent.caps;
+        let capabilities = [
+            ("load", caps.load_session),
+            ("list", caps.session.list),
+            ("resume", caps.session.resume),
+            ("close", caps.session.close),
+            ("delete", caps.session.delete),
+            ("logout", caps.logout),
+            ("image", caps.prompt.image),
+            ("audio", caps.prompt.audio),
+            ("embedded", caps.prompt.embedded_context),
+        ];
+        let needs_login = self.needs_login(agent.id);
+        Some(Status {
+            key,
+            state: state(session, &agent.link, pending),
+            session_id: session.session_id.as_ref().map(|id| id.as_str().to_owned()),
+            agent: agent.spec.agent.clone(),
+            agent_title: agent.title.clone(),
+            cwd: session.cwd.clone(),
+            mode: session.mode().map(str::to_owned),
+            model: session.model().map(str::to_owned),
+            modes: modes(session),
+            models: models(session),
+            options: session.options.iter().map(option_view).collect(),
+            commands: session
+                .commands
+                .iter()
+                .map(|command| CommandView {
+                    name: command.name.clone(),
+                    description: command.description.clone(),
+                    hint: command.hint.clone(),
+                })
+                .collect(),
+            pending,
+            queued: session.queue.len(),
+            queue: session
+                .queue
+                .iter()
+                .map(|p| Queued {
+                    id: p.id,
+                    text: p.spec.text.clone(),
+                })
+                .collect(),
+            title: session.title.clone(),
+            usage: (session.usage != Usage::default()).then(|| session.usage.clone()),
+            todos: session.todos.clone(),
+            turn_started_ms: session.turn.as_ref().map(|turn| turn.started_ms),
+            cancelling: session.turn.as_ref().is_some_and(|turn| turn.cancelling),
+            stuck: session.turn.as_ref().is_some_and(|turn| turn.stuck),
+            needs_login,
+            login: agent
+                .login
+                .clone()
+                .or_else(|| Some(agent.login_by(None)).filter(|login| !login.command.is_empty())),
+            capabilities: capabilities.into(),
+            error: session.error.clone(),
+        })
+    }
+
+    /// Decisions that wait, oldest first.
+    pub fn pending(&self, key: Option<Key>) -> Vec<DecisionView> {
+        let mine = |decision: &&Decision| key.is_none_or(|key| decision.key == key);
+        self.decisions
+            .values()
+            .filter(mine)
+            .map(|decision| self.decision_view(decision))
+            .collect()
+    }
+
+    /// The whole conversation.
+    pub fn transcript(&self, key: Key) -> Option<Vec<EntryView>> {
+        let entries = self.sessions.get(&key)?.transcript.entries();
+        Some(
+            entries
+                .iter()
+                .map(|entry| entry_view(entry, entry.text.clone(), Depth::Whole))
+                .collect(),
+        )
+    }
+
+    /// One entry, whole; entries are counted from 1.
+    pub fn entry(&self, key: Key, entry: usize) -> Option<EntryView> {
+        let found = self
+            .sessions
+            .get(&key)?
+            .transcript
+            .get(entry.checked_sub(1)?)?;
+        Some(entry_view(found, found.text.clone(), Depth::Whole))
+    }
+
+    /// The files the agent changed.
+    pub fn changes(&self, key: Key) -> Option<Vec<FileChange>> {
+        Some(self.sessions.get(&key)?.changes.clone())
+    }
+
+    /// The wire log of a session's agent.
+    pub fn wire_log(&self, key: Key, method: Option<&str>) -> Option<Vec<String>> {
+        let agent = self.agents.get(&self.sessions.get(&key)?.agent)?;
+        Some(agent.log.lines(&agent.secrets, method))
+    }
+
+    fn decision_view(&self, decision: &Decision) -> DecisionView {
+        let session = self.sessions.get(&decision.key);
+        let entry = decision.entry.and_then(|at| session?.transcript.get(at));
+        let tool =
+            entry.and_then(|entry| Some(tool_view(entry.tool()?, entry.duration_ms, Depth::Whole)));
+        let mut view = DecisionView {
+            id: decision.id,
+            key: decision.key,
+            session_id: session
+                .and_then(|s| s.session_id.as_ref())
+                .map(|id| id.as_str().to_owned()),
+            agent: self.agent_name(decision.key),
+            kind: decision.kind(),
+            title: decision.title.clone(),
+            asked_ms: decision.asked_ms,
+            entry: decision.entry.map(|at| at + 1),
+            tool,
+            cwd: session
+                .map(|session| session.cwd.clone())
+                .unwrap_or_default(),
+            options: None,
+            questions: None,
+            plan: None,
+            url: None,
+        };
+        match &decision.ask {
+            Ask::Permission { options } => view.options = Some(options.clone()),
+            Ask::Questions { questions } | Ask::Form { questions } => {
+                view.questions = Some(questions.clone())
+            }
+            Ask::Url { url } => {
+                view.questions = Some(Vec::new());
+                view.url = Some(url.clone());
+            }
+            Ask::Plan(plan) => view.plan = Some((**plan).clone()),
+        }
+        view
+    }
+}
+
+/// The text from `from` on, at most `max` bytes of it, cut after a line or else between characters; where the rest begins.
+fn piece(text: &str, from: usize, max: usize) -> (&str, Option<usize>) {
+    let text_from = text.get(from..).unwrap_or_default();
+    if text_from.len() <= max.max(1) {
+        return (text_from, None);
+    }
+    let cut = text_from.floor_char_boundary(max);
+    let cut = match text_from[..cut].rfind('\n') {
+        Some(line_end) => line_end + 1,
+        None if cut == 0 => text_from.ceil_char_boundary(1),
+        None => cut,
+    };
+    (&text_from[..cut], Some(from + cut))
+}
+
+fn state(session: &Session, link: &Link, pending: usize) -> &'static str {
+    match (&session.phase, link) {
+        (Phase::Lost, _) if session.error.is_some() => "failed",
+        (Phase::Lost, _) | (_, Link::Stopped) => "stopped",
+        (_, Link::Failed(_)) => "failed",
+        _ if session.turn.is_some() && pending > 0 => "waiting",
+        _ if session.turn.is_some() => "running",
+        (Phase::Ready, _) if pending > 0 => "waiting",
+        (Phase::Ready, _) => "idle",
+        _ => "starting",
+    }
+}
+
+fn modes(session: &Session) -> Vec<Named> {
+    let modes = &session.modes.available_modes;
+    if modes.is_empty() {
+        return session
+            .option_of(&wire::ConfigCategory::Mode)
+            .map(choices)
+            .unwrap_or_default();
+    }
+    let named = |mode: &wire::SessionMode| Named {
+        id: mode.id.clone(),
+        name: mode.name.clone(),
+        description: mode.description.clone(),
+        group: None,
+    };
+    modes.iter().map(named).collect()
+}
+
+fn models(session: &Session) -> Vec<Named> {
+    if let Some(option) = session.option_of(&wire::ConfigCategory::Model) {
+        return choices(option);
+    }
+    let named = |model: &wire::SessionModel| Named {
+        id: model.model_id.clone(),
+        name: model.name.clone(),
+        description: model.description.clone(),
+        group: None,
+    };
+    session.models.available_models.iter().map(named).collect()
+}
+
+fn choices(option: &wire::ConfigOption) -> Vec<Named> {
+    let wire::ConfigKind::Select { choices, .. } = &option.kind else {
+        return Vec::new();
+    };
+    let named = |choice: &wire::ConfigChoice| Named {
+        id: choice.value.clone(),
+        name: choice.name.clone(),
+        description: choice.description.clone(),
+        group: choice.group.clone(),
+    };
+    choices.iter().map(named).collect()
+}
+
+fn option_view(option: &wire::ConfigOption) -> OptionView {
+    let (kind, value) = match &option.kind {
+        wire::ConfigKind::Select { current, .. } => ("select", current.clone().map(Value::String)),
+        wire::ConfigKind::Boolean { current } => ("boolean", Some(Value::Bool(*current))),
+        wire::ConfigKind::Unknown { kind } => (kind.as_str(), None),
+    };
+    OptionView {
+        id: option.id.clone(),
+        name: option.name.clone(),
+        description: option.description.clone(),
+        category: option
+            .category
+            .as_ref()
+            .map(|category| category.as_str().to_owned()),
+        kind: kind.to_owned(),
+        value,
+        values: choices(option),
+    }
+}
+
+fn entry_view(entry: &Entry, text: String, depth: Depth) -> EntryView {
+    let mut view = EntryView {
+        kind: entry.kind(),
+        text,
+        done: entry.done,
+        started_ms: entry.started_ms,
+        duration_ms: entry.duration_ms,
+        parent: entry.parent.map(|at| at + 1),
+        ..EntryView::default()
+    };
+    match &entry.body {
+        Body::User {
+            context, prompt, ..
+        } => {
+            view.context = Some(context.clone());
+            view.prompt = *prompt;
+        }
+        Body::Agent { .. } | Body::Thought { .. } => {}
+        Body::Tool(tool) => view.tool = Some(tool_view(tool, entry.duration_ms, depth)),
+        Body::Plan { todos } => view.todos = Some(todos.clone()),
+        Body::Notice(notice) => {
+            view.level = Some(notice.level.name());
+            view.notice = Some(notice.about);
+            view.stop_reason.clone_from(&notice.stop_reason);
+            view.tokens = notice.tokens;
+        }
+    }
+    view
+}
+
+fn tool_view(tool: &ToolCall, duration_ms: Option<u64>, depth: Depth) -> ToolView {
+    let pretty = |value: &Option<Value>| {
+        let value = value.as_ref().filter(|_| depth == Depth::Whole)?;
+        serde_json::to_string_pretty(value).ok()
+    };
+    ToolView {
+        id: tool.id.clone(),
+        title: tool.title.clone(),
+        kind: tool.kind.clone(),
+        status: tool.status.clone(),
+        name: tool.name.clone(),
+        decision: tool.decision,
+        rejected: tool.rejected,
+        command: tool.command(),
+        exit_code: tool.exit.as_ref().and_then(|exit| exit.code),
+        signal: tool.exit.as_ref().and_then(|exit| exit.signal.clone()),
+        duration_ms,
+        locations: tool.locations.clone(),
+        content: tool
+            .content
+            .iter()
+            .map(|content| content_view(content, depth))
+            .collect(),
+        task: tool.task.clone(),
+        image: tool.image.clone(),
+        raw_input: pretty(&tool.raw_input),
+        raw_output: pretty(&tool.raw_output),
+    }
+}
+
+fn content_view(content: &Content, depth: Depth) -> ContentView {
+    let whole = depth == Depth::Whole;
+    let output = |kind: &'static str, output: &crate::output::Output| {
+        let preview = output.preview();
+        ContentView {
+            kind,
+            text: whole.then(|| output.text().to_owned()),
+            head: Some(preview.head),
+            tail: Some(preview.tail),
+            lines: Some(preview.lines),
+            ..ContentView::default()
+        }
+    };
+    match content {
+        Content::Text(text) => output("text", text),
+        Content::Terminal {
+            id,
+            output: printed,
+            exit,
+        } => ContentView {
+            terminal_id: Some(id.clone()),
+            exit_code: exit.as_ref().and_then(|exit| exit.code),
+            signal: exit.as_ref().and_then(|exit| exit.signal.clone()),
+            running: Some(exit.is_none()),
+            ..output("terminal", printed)
+        },
+        Content::Diff {
+            path, new, diff, ..
+        } => {
+            let all = diff
+                .as_ref()
+                .map(|diff| diff.hunks.as_slice())
+                .unwrap_or_default();
+            let (hunks, hidden) = if whole {
+                (all.to_vec(), 0)
+            } else {
+                first_lines(all, DIFF_PREVIEW_LINES)
+            };
+            ContentView {
+                kind: "diff",
+                path: Some(path.clone()),
+                added: diff.as_ref().map(|diff| diff.added),
+                removed: diff.as_ref().map(|diff| diff.removed),
+                hunks: Some(hunks),
+                hidden: Some(hidden),
+                text: whole.then(|| new.clone()),
+                ..ContentView::default()
+            }
+        }
+        Content::Image { mime, data, uri } => ContentView {
+            kind: "image",
+            mime: Some(mime.clone()),
+            bytes: Some(data.len() / 4 * 3),
+            uri: uri.clone(),
+            data: whole.then(|| data.clone()),
+            ..ContentView::default()
+        },
+        Content::Audio { mime, data } => ContentView {
+            kind: "audio",
+            mime: Some(mime.clone()),
+            bytes: Some(data.len() / 4 * 3),
+            data: whole.then(|| data.clone()),
+            ..ContentView::default()
+        },
+        Content::Link { uri, name } => ContentView {
+            kind: "link",
+            uri: Some(uri.clone()),
+            name: Some(name.clone()),
+            ..ContentView::default()
+        },
+        Content::Unknown(value) => {
+            output("unknown", &crate::output::Output::new(value.to_string()))
+        }
+    }
+}
+
+/// The first `max` lines of a diff, long ones cut, and how many are left out.
+fn first_lines(hunks: &[Hunk], max: usize) -> (Vec<Hunk>, usize) {
+    let total: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
+    let mut left = max;
+    let mut shown = Vec::new();
+    for hunk in hunks {
+        if left == 0 {
+            break;
+        }
+        let lines: Vec<_> = hunk
+            .lines
+            .iter()
+            .take(left)
+            .map(|(sign, line)| {
+                (
+                    *sign,
+                    line[..line.floor_char_boundary(DIFF_LINE_BYTES)].to_owned(),
+                )
+            })
+            .collect();
+        left -= lines.len();
+        shown.push(Hunk {
+            old: hunk.old,
+            new: hunk.new,
+            lines,
+        });
+    }
+    (shown, total - (max - left))
+}
