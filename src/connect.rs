@@ -890,7 +890,7 @@ impl Engine {
         let (id, cwd) = self.offering(key, "list its past sessions", |agent| {
             agent.caps.session.list
         })?;
-        let result = self.last_result.next();
+        let result = self.last_result.advance();
         // Some builds of Cursor's CLI refuse a list without a directory.
         let params = wire::ListSessionsRequest {
             cwd: Some(cwd),
@@ -978,7 +978,7 @@ impl Engine {
     /// Deletes a past session; the answer is a `result`.
     pub fn delete_session(&mut self, key: Key, session_id: &str) -> Result<ResultId, Refused> {
         let (id, _) = self.offering(key, "delete a session", |agent| agent.caps.session.delete)?;
-        let result = self.last_result.next();
+        let result = self.last_result.advance();
         let params = wire::SessionRequest {
             session_id: session_id.into(),
         };
@@ -994,7 +994,7 @@ impl Engine {
     /// Logs out; the answer is a `result`.
     pub fn logout(&mut self, key: Key) -> Result<ResultId, Refused> {
         let (id, _) = self.offering(key, "log out", |agent| agent.caps.logout)?;
-        let result = self.last_result.next();
+        let result = self.last_result.advance();
         self.request(id, methods::LOGOUT, Empty {}, Waiter::Logout { result });
         Ok(result)
     }

@@ -75,7 +75,7 @@ impl Engine {
                 .filter(|session| session.agent == proc.agent);
             mine.filter(|session| call.is_some_and(|id| session.transcript.tool(id).is_some()))
                 .map(|s| s.key)
-                .last()
+                .next_back()
         };
         let key = by_id
             .or_else(by_call)

@@ -143,11 +143,11 @@ impl Engine {
             .find(|agent| agent.spec == spec)
             .map(|agent| agent.id);
         let id = known.unwrap_or_else(|| {
-            let id = self.last_agent.next();
+            let id = self.last_agent.advance();
             self.agents.insert(id, Agent::new(id, spec.clone()));
             id
         });
-        let key = self.last_key.next();
+        let key = self.last_key.advance();
         self.sessions
             .insert(key, Session::new(key, id, spec.cwd, wanted));
         match self.agents.get(&id).map(|agent| &agent.link) {

@@ -11,7 +11,7 @@ macro_rules! id {
 
         impl $name {
             /// The next one.
-            pub fn next(&mut self) -> Self {
+            pub fn advance(&mut self) -> Self {
                 self.0 += 1;
                 *self
             }

@@ -122,7 +122,7 @@ impl Engine {
                     .as_ref()
                     .map(|turn| (turn.started_ms, session.key))
             })
-            .or_else(|| mine().last())
+            .or_else(|| mine().next_back())
             .map(|session| session.key)
     }
 

@@ -14,7 +14,15 @@ const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
 
 static LOG: Mutex<Option<File>> = Mutex::new(None);
 
-/// Opens the log at `path` and sends panics there from now on.
+/// Keeps panics off stderr, where the screen is: they go to the log, once there is one.
+pub fn catch_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        write("panic", &info.to_string());
+        write("panic", &std::backtrace::Backtrace::capture().to_string());
+    }));
+}
+
+/// Opens the log at `path`.
 pub fn init(path: &Path) {
     if let Some(dir) = path.parent() {
         // A log that cannot be written is no reason to refuse the plugin.
@@ -26,10 +34,6 @@ pub fn init(path: &Path) {
         let _ = std::fs::rename(path, old);
     }
     *LOG.lock() = OpenOptions::new().create(true).append(true).open(path).ok();
-    std::panic::set_hook(Box::new(|info| {
-        write("panic", &info.to_string());
-        write("panic", &std::backtrace::Backtrace::capture().to_string());
-    }));
 }
 
 /// Writes one line. Line breaks in `text` are kept: a stack trace should read like one.

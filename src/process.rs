@@ -182,7 +182,7 @@ mod tests {
         let mut tail = Tail::default();
         let mut seen = 0;
         for n in 0..STDERR_LINES + 5 {
-            tail.push(format!("li").as_bytes(), |_| seen += 1);
+            tail.push(b"li", |_| seen += 1);
             tail.push(format!("ne {n}\r\n").as_bytes(), |_| seen += 1);
         }
         tail.push(b"\xff", |_| seen += 1);

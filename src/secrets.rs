@@ -144,7 +144,7 @@ mod tests {
             "Authorization: Bearer ••• end"
         );
         assert_eq!(
-            secrets.mask("sk-ant-REDACTED, desk-lamp, sk-short"),
+            secrets.mask("sk-0123456789abcdefgh, desk-lamp, sk-short"),
             "sk-•••, desk-lamp, sk-short"
         );
         let mut value = json!({

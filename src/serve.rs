@@ -39,7 +39,11 @@ impl Engine {
             methods::SESSION_REQUEST_PERMISSION => {
                 self.typed(proc, ticket, params, Self::on_permission)
             }
-            methods::FS_READ_TEXT_FILE => self.typed(proc, ticket, params, Self::on_read),
+            methods::FS_READ_TEXT_FILE => {
+                self.typed(proc, ticket, params, |engine, proc, ticket, request| {
+                    engine.on_read(proc, ticket, &request)
+                })
+            }
             methods::FS_WRITE_TEXT_FILE => self.typed(proc, ticket, params, Self::on_write),
             methods::TERMINAL_CREATE => self.typed(proc, ticket, params, Self::on_terminal_create),
             methods::TERMINAL_OUTPUT
@@ -157,7 +161,7 @@ impl Engine {
         entry: Option<usize>,
         ask: Ask,
     ) {
-        let id = self.last_decision.next();
+        let id = self.last_decision.advance();
         let decision = Decision {
             id,
             key,
@@ -183,7 +187,7 @@ impl Engine {
         self.outbox.push(News::Decision { id }, Wake::Now);
     }
 
-    fn on_read(&mut self, proc: Proc, ticket: Ticket, request: wire::ReadTextFileRequest) {
+    fn on_read(&mut self, proc: Proc, ticket: Ticket, request: &wire::ReadTextFileRequest) {
         let key = self.place(proc, &request.session_id).map(|(key, _)| key);
         let path = self.path_in(key, &request.path);
         let op = DiskOp::Read {
@@ -216,7 +220,7 @@ impl Engine {
     }
 
     fn ask_editor(&mut self, proc: Proc, ticket: Ticket, key: Option<Key>, op: DiskOp) {
-        let id = self.last_editor.next();
+        let id = self.last_editor.advance();
         self.editor.insert(
             id,
             EditorCall {

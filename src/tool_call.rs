@@ -278,7 +278,8 @@ impl ToolCall {
             .content
             .iter()
             .any(|c| matches!(c, Content::Terminal { .. } | Content::Diff { .. }));
-        if !(stdout.is_empty() && stderr.is_empty()) && !shows_output {
+        let printed_something = !stdout.is_empty() || !stderr.is_empty();
+        if printed_something && !shows_output {
             let between = if stdout.is_empty() || stdout.ends_with('\n') {
                 ""
             } else {

@@ -23,7 +23,7 @@ impl Engine {
             return Err("the prompt is empty".to_owned());
         }
         let agent = self.session(key)?.agent;
-        let id = self.last_prompt.next();
+        let id = self.last_prompt.advance();
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.push_back(Prompt { id, spec });
         }
@@ -120,7 +120,7 @@ impl Engine {
         let Some(caps) = self
             .agents
             .get(&session.agent)
-            .map(|agent| agent.caps.prompt.clone())
+            .map(|agent| agent.caps.prompt)
         else {
             return;
         };

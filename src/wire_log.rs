@@ -135,14 +135,14 @@ mod tests {
         assert_eq!(
             log.lines(&secrets, Some("authenticate")),
             [
-                r#"{"dir":"->","msg":{"id":1,"jsonrpc":"2.0","method":"authenticate","params":{"apiKey":"•••"}},"t":0.01}"#,
-                r#"{"dir":"<-","msg":{"id":1,"result":{}},"t":1.5}"#,
+                r#"{"t":0.01,"dir":"->","msg":{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"apiKey":"•••"}}}"#,
+                r#"{"t":1.5,"dir":"<-","msg":{"id":1,"result":{}}}"#,
             ]
         );
         let all = log.lines(&secrets, None);
         assert_eq!(all.len(), 5);
-        assert_eq!(all[3], r#"{"dir":"!!","t":1.6,"text":"warning"}"#);
-        assert_eq!(all[4], r#"{"dir":"<-","raw":"junk","t":1.7}"#);
+        assert_eq!(all[3], r#"{"t":1.6,"dir":"!!","text":"warning"}"#);
+        assert_eq!(all[4], r#"{"t":1.7,"dir":"<-","raw":"junk"}"#);
     }
 
     #[test]

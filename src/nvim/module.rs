@@ -26,6 +26,7 @@ static DRIVER: OnceLock<Driver> = OnceLock::new();
 
 /// The module table.
 pub fn build(lua: &Lua) -> mlua::Result<Table> {
+    crate::log::catch_panics();
     let module = lua.create_table()?;
     module.set("abi", ABI)?;
     module.set("version", env!("CARGO_PKG_VERSION"))?;
