@@ -25,6 +25,13 @@ pub enum Error {
         message: String,
     },
 
+    #[error("{file}:{line}: {message}")]
+    Log {
+        file: String,
+        line: usize,
+        message: String,
+    },
+
     #[error("{0}")]
     Refused(String),
 
@@ -37,6 +44,7 @@ impl Error {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Usage(_) | Self::File { .. } | Self::Json { .. } | Self::Scenario { .. } => 2,
+            Self::Log { .. } => 2,
             Self::Refused(_) | Self::Io(_) => 1,
         }
     }

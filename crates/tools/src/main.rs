@@ -4,6 +4,7 @@
 //!
 //! - `acp` is the guided tour of the demo (`tour`).
 //! - `play` follows a scenario file (`scenario`, `player`); the tests of the plugin talk to it.
+//! - `replay` plays a saved wire log back (`replay`).
 //! - `status`, `login` and their like are Cursor's own commands (`login`).
 //!
 //! Below them: `cursor` and `plain` are what an agent answers by itself (`profile`), `sessions` what it remembers, `wire` the connection,
@@ -19,6 +20,7 @@ mod process;
 mod profile;
 mod prompt;
 mod record;
+mod replay;
 mod scenario;
 mod sessions;
 mod template;
@@ -32,6 +34,8 @@ use error::Error;
 const USAGE: &str = "\
 usage: cursor-agent-demo acp                                   a guided tour, as an ACP agent
        cursor-agent-demo play SCENARIO.json [--record FILE]    a scenario, as an ACP agent
+       cursor-agent-demo replay LOG.jsonl [--record FILE]      a saved wire log, as an ACP agent
+                                [--speed N]                    1 as it was recorded, 0 (default) at once
        cursor-agent-demo status | login | logout | about | models";
 
 /// Options of Cursor's CLI that stand before or after a command and have a value. They are accepted, so that a client can be tried with
@@ -66,9 +70,18 @@ fn run(args: &[String]) -> Result<(), Error> {
     match face.as_str() {
         "acp" => on_one_thread(tour::guide()),
         "play" => {
-            let files = Files::of("play", rest)?;
-            let play = player::play(&files.input, files.record.as_deref(), &files.rest);
-            on_one_thread(play)
+            let mut rest = rest.to_vec();
+            let record = take_option(&mut rest, "--record")?.map(PathBuf::from);
+            let scenario = take_file(&mut rest, face)?;
+            on_one_thread(player::play(&scenario, record.as_deref(), &rest))
+        }
+        "replay" => {
+            let mut rest = rest.to_vec();
+            let record = take_option(&mut rest, "--record")?.map(PathBuf::from);
+            let speed = take_option(&mut rest, "--speed")?.map(|speed| parse_speed(&speed));
+            let log = take_file(&mut rest, face)?;
+            let speed = speed.transpose()?.unwrap_or(0.0);
+            on_one_thread(replay::replay(&log, record.as_deref(), speed))
         }
         other => {
             if login::run(other, rest, &mut io::stdout())? {
@@ -114,39 +127,26 @@ fn on_one_thread(face: impl Future<Output = Result<(), Error>>) -> Result<(), Er
     tokio::task::LocalSet::new().block_on(&runtime, face)
 }
 
-/// The arguments of the faces that read a file.
-struct Files {
-    input: PathBuf,
-    record: Option<PathBuf>,
-    /// What a client appended; it is recorded, not understood.
-    rest: Vec<String>,
+/// Takes an option with its value out of the arguments.
+fn take_option(args: &mut Vec<String>, name: &str) -> Result<Option<String>, Error> {
+    let Some(index) = args.iter().position(|arg| arg == name) else {
+        return Ok(None);
+    };
+    if index + 1 == args.len() {
+        return Err(Error::Usage(format!("{name} needs a value")));
+    }
+    args.remove(index);
+    Ok(Some(args.remove(index)))
 }
 
-impl Files {
-    fn of(face: &str, args: &[String]) -> Result<Self, Error> {
-        let mut files = Self {
-            input: PathBuf::new(),
-            record: None,
-            rest: Vec::new(),
-        };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            match arg.as_str() {
-                "--record" => {
-                    let file = args.next();
-                    let file =
-                        file.ok_or_else(|| Error::Usage("--record needs a file".to_owned()))?;
-                    files.record = Some(file.into());
-                }
-                file if files.input.as_os_str().is_empty() && !file.starts_with('-') => {
-                    files.input = file.into();
-                }
-                other => files.rest.push(other.to_owned()),
-            }
-        }
-        if files.input.as_os_str().is_empty() {
-            return Err(Error::Usage(format!("{face} needs a file")));
-        }
-        Ok(files)
+fn take_file(args: &mut Vec<String>, face: &str) -> Result<PathBuf, Error> {
+    match args.iter().position(|arg| !arg.starts_with('-')) {
+        Some(index) => Ok(args.remove(index).into()),
+        None => Err(Error::Usage(format!("{face} needs a file"))),
     }
+}
+
+fn parse_speed(text: &str) -> Result<f64, Error> {
+    let speed = text.parse().ok().filter(|speed: &f64| *speed >= 0.0);
+    speed.ok_or_else(|| Error::Usage(format!("--speed is a number, not {text}")))
 }
