@@ -32,19 +32,30 @@ local function work(file, from, pattern)
   for index, case in ipairs(T.cases) do
     local title = ("%s: %s"):format(name, case.name)
     if index >= from and title:lower():find(pattern:lower(), 1, true) then
-      tell({ case = title, index = index })
-      local started = vim.uv.hrtime()
-      local passed, report = T.run(case)
-      local ms = math.floor((vim.uv.hrtime() - started) / 1e6)
-      tell({ case = title, passed = passed, ms = ms, report = report })
+      tell({ case = title, index = index, needs_ms = case.opts.needs_ms })
+      local missing = case.opts.needs and case.opts.needs()
+      if missing then
+        tell({ case = title, skipped = missing })
+      else
+        local started = vim.uv.hrtime()
+        local passed, report = T.run(case)
+        local ms = math.floor((vim.uv.hrtime() - started) / 1e6)
+        tell({ case = title, passed = passed, ms = ms, report = report })
+      end
     end
   end
 end
 
-local passed, failed = 0, 0
+local passed, failed, skipped = 0, 0, 0
 
----@param result { case: string, passed: boolean, ms: integer, report: string? }
+---@param result { case: string, passed: boolean?, ms: integer?, report: string?, skipped: string? }
 local function print_result(result)
+  if result.skipped then
+    skipped = skipped + 1
+    io.stdout:write(("skip %s: %s\n"):format(result.case, result.skipped))
+    io.stdout:flush()
+    return
+  end
   if result.passed then
     passed = passed + 1
   else
@@ -64,12 +75,12 @@ end
 ---@param pattern string
 ---@param on_done fun()
 local function run_file(file, from, pattern, on_done)
-  local running ---@type { case: string, index: integer }?
+  local running ---@type { case: string, index: integer, needs_ms: integer? }?
   local rest, errors = "", ""
   local watch = assert(vim.uv.new_timer())
   local job ---@type vim.SystemObj
   local function rearm()
-    watch:start(SILENCE_MS, 0, function()
+    watch:start(SILENCE_MS + (running and running.needs_ms or 0), 0, function()
       job:kill("sigkill")
     end)
   end
@@ -77,7 +88,7 @@ local function run_file(file, from, pattern, on_done)
     local ok, message = pcall(vim.json.decode, text)
     if not ok or type(message) ~= "table" then
       errors = errors .. text .. "\n"
-    elseif message.passed == nil then
+    elseif message.passed == nil and not message.skipped then
       running = message
     else
       running = nil
@@ -88,11 +99,11 @@ local function run_file(file, from, pattern, on_done)
     { vim.v.progpath, "--clean", "-l", root .. "/tests/run.lua", "--worker", file, tostring(from), pattern }
   job = vim.system(command, {
     stdout = function(_, data)
-      rearm()
       rest = rest .. (data or "")
       for text in rest:gmatch("([^\n]*)\n") do
         line(text)
       end
+      rearm()
       rest = rest:match("[^\n]*$") or ""
     end,
     stderr = function(_, data)
@@ -137,17 +148,18 @@ local function run(pattern, tally)
       return left == 0
     end, 20)
   end
-  if passed + failed == 0 then
+  if passed + failed + skipped == 0 then
     print_result({ case = ("no case is called %q"):format(pattern), passed = false, ms = 0 })
   end
   if tally then
     local file = assert(io.open(tally, "ab"))
-    file:write(("%d %d\n"):format(passed, failed))
+    file:write(("%d %d %d\n"):format(passed, failed, skipped))
     file:close()
     local seconds = (vim.uv.hrtime() - started) / 1e9
-    io.stdout:write(("%d of %d cases in %.1f s\n"):format(passed, passed + failed, seconds))
+    io.stdout:write(("%d of %d cases in %.1f s\n"):format(passed, passed + failed + skipped, seconds))
   else
-    io.stdout:write(("%d passed, %d failed\n"):format(passed, failed))
+    local more = skipped > 0 and (", %d skipped"):format(skipped) or ""
+    io.stdout:write(("%d passed, %d failed%s\n"):format(passed, failed, more))
   end
   io.stdout:flush()
   os.exit(failed == 0 and 0 or 1)

@@ -28,6 +28,8 @@ Child.__index = Child
 ---@field env table<string, string>? more variables of its environment
 ---@field deadline_ms integer? of the whole case
 ---@field leaves_processes boolean? the case itself looks after what its agents leave
+---@field needs (fun(): string?)? sets up what is not part of the project; says what is missing when the case cannot run
+---@field needs_ms integer? how long that may take
 
 ---@param opts { dir: string, root: string, mark: table<string, string>, deadline: integer, case: harness.CaseOptions }
 ---@return harness.Child
