@@ -302,9 +302,16 @@ impl Engine {
     /// A login in a terminal went well. The process is started anew: one that was signed out may not look again.
     pub fn logged_in(&mut self, key: Key) -> Result<(), Refused> {
         let id = self.session(key)?.agent;
-        self.end_process(id);
-        self.lose_sessions(id, None);
-        self.start(id);
+        // One that is at work was logged in already.
+        if self
+            .agents
+            .get(&id)
+            .is_none_or(|agent| agent.link != Link::Ready)
+        {
+            self.end_process(id);
+            self.lose_sessions(id, None);
+            self.start(id);
+        }
         Ok(())
     }
 
@@ -465,6 +472,7 @@ impl Engine {
         for update in early {
             self.apply(key, None, update);
         }
+        self.place_early(proc);
         if matches!(phase, Phase::Loading { .. }) {
             // Cursor goes on replaying for a moment after its answer.
             let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
@@ -685,12 +693,17 @@ impl Engine {
     pub(crate) fn lose_sessions(&mut self, id: AgentId, error: Option<&str>) {
         self.end_decisions_of(id);
         for key in self.keys_of(id) {
+            let in_turn = self
+                .sessions
+                .get(&key)
+                .is_some_and(|session| session.turn.is_some());
             self.abort_turn(key, error);
             if let Some(session) = self.sessions.get_mut(&key) {
                 session.phase = Phase::Lost;
                 session.error = error.map(str::to_owned);
             }
-            if let Some(error) = error {
+            // The end of a turn says it already.
+            if let (Some(error), false) = (error, in_turn) {
                 self.add_notice(key, Level::Error, "error", error.to_owned());
             }
             self.outbox.status(key);

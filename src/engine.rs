@@ -521,7 +521,7 @@ impl Engine {
 
     pub(crate) fn touched(&mut self, key: Key, touched: Touched) {
         match touched {
-            Touched::Grew { entry, from } => self.outbox.append(key, entry, from),
+            Touched::Grew { entry, .. } => self.outbox.append(key, entry),
             Touched::Entry(entry) => self.outbox.entry(key, entry),
         }
     }

@@ -19,6 +19,8 @@ pub struct Entry {
     pub duration_ms: Option<u64>,
     /// The task entry of the subagent this entry belongs to.
     pub parent: Option<usize>,
+    /// How many bytes of the text the editor has been given.
+    pub sent: usize,
 }
 
 /// The kinds of entry.
@@ -88,6 +90,7 @@ impl Entry {
             started_ms: now_ms,
             duration_ms: None,
             parent: None,
+            sent: 0,
         }
     }
 
@@ -101,6 +104,14 @@ impl Entry {
             Body::Plan { .. } => "plan",
             Body::Notice(_) => "notice",
         }
+    }
+
+    /// Whether its text only ever grows, and is handed out as it does.
+    pub fn streams(&self) -> bool {
+        matches!(
+            self.body,
+            Body::Agent { .. } | Body::Thought { .. } | Body::User { prompt: None, .. }
+        )
     }
 
     /// The tool call, if it is one.

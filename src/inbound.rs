@@ -74,6 +74,24 @@ impl Engine {
         }
     }
 
+    /// What was kept while a session was being made and is not that session's: perhaps a subagent's.
+    pub(crate) fn place_early(&mut self, proc: Proc) {
+        let being_made = self
+            .sessions
+            .values()
+            .any(|s| s.agent == proc.agent && s.phase == Phase::Creating);
+        if being_made {
+            return;
+        }
+        let kept = self
+            .live(proc)
+            .map(|agent| std::mem::take(&mut agent.early))
+            .unwrap_or_default();
+        for notification in kept {
+            self.on_update(proc, notification);
+        }
+    }
+
     /// Where a session id belongs: to a session of ours, or to a subagent's task in one.
     pub(crate) fn place(
         &mut self,
@@ -221,9 +239,8 @@ impl Engine {
                         .get_mut(&key)
                         .and_then(|s| s.transcript.get_mut(entry))
                 {
-                    let from = shown.text.len();
                     shown.text.push_str(&text);
-                    self.outbox.append(key, entry, from);
+                    self.outbox.append(key, entry);
                 }
             }
             SessionUpdate::Unknown(unknown) => {

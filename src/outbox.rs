@@ -10,8 +10,8 @@ use crate::ids::Key;
 /// One thing that changed, oldest first in the box.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item<E> {
-    /// Text was added to an entry; everything from byte `from` on is new.
-    Append { key: Key, entry: usize, from: usize },
+    /// Text was added to an entry.
+    Append { key: Key, entry: usize },
     /// An entry was made or has to be drawn anew.
     Entry { key: Key, entry: usize },
     /// The status of a session.
@@ -54,11 +54,11 @@ impl<E> Default for Outbox<E> {
 }
 
 impl<E> Outbox<E> {
-    /// `entry` grew; it was `from` bytes long before.
-    pub fn append(&mut self, key: Key, entry: usize, from: usize) {
+    /// `entry` grew.
+    pub fn append(&mut self, key: Key, entry: usize) {
         self.wake = self.wake.max(Wake::Soon);
         self.waiting.entry((key, entry)).or_insert_with(|| {
-            self.items.push_back(Item::Append { key, entry, from });
+            self.items.push_back(Item::Append { key, entry });
             false
         });
     }
@@ -90,7 +90,7 @@ impl<E> Outbox<E> {
     pub fn pop(&mut self) -> Option<Item<E>> {
         let item = self.items.pop_front()?;
         match item {
-            Item::Append { key, entry, .. } | Item::Entry { key, entry } => {
+            Item::Append { key, entry } | Item::Entry { key, entry } => {
                 let anew = self.waiting.remove(&(key, entry)).unwrap_or_default();
                 Some(if anew {
                     Item::Entry { key, entry }
@@ -106,10 +106,10 @@ impl<E> Outbox<E> {
         }
     }
 
-    /// What is left of an append after a first piece was handed out: it stays the oldest.
-    pub fn put_back(&mut self, key: Key, entry: usize, from: usize) {
-        self.waiting.insert((key, entry), false);
-        self.items.push_front(Item::Append { key, entry, from });
+    /// What is left of an entry after a first piece was handed out: it stays the oldest.
+    pub fn put_back(&mut self, key: Key, entry: usize, anew: bool) {
+        self.waiting.insert((key, entry), anew);
+        self.items.push_front(Item::Append { key, entry });
     }
 
     /// Whether anything waits.
@@ -133,14 +133,14 @@ mod tests {
     #[test]
     fn appends_merge_and_keep_their_place() {
         let mut out: Outbox<&str> = Outbox::default();
-        out.append(A, 0, 3);
+        out.append(A, 0);
         out.entry(A, 1);
-        out.append(A, 0, 5);
-        out.append(A, 1, 9);
+        out.append(A, 0);
+        out.append(A, 1);
         out.status(A);
         out.push("turn end", Wake::Now);
         out.status(A);
-        out.append(B, 0, 0);
+        out.append(B, 0);
         let mut all = Vec::new();
         while let Some(item) = out.pop() {
             all.push(item);
@@ -148,19 +148,11 @@ mod tests {
         assert_eq!(
             all,
             [
-                Item::Append {
-                    key: A,
-                    entry: 0,
-                    from: 3
-                },
+                Item::Append { key: A, entry: 0 },
                 Item::Entry { key: A, entry: 1 },
                 Item::Status { key: A },
                 Item::Other("turn end"),
-                Item::Append {
-                    key: B,
-                    entry: 0,
-                    from: 0
-                },
+                Item::Append { key: B, entry: 0 },
             ]
         );
         assert_eq!(out.take_wake(), Wake::Now);
@@ -170,20 +162,13 @@ mod tests {
     #[test]
     fn drawing_anew_replaces_a_waiting_append() {
         let mut out: Outbox<()> = Outbox::default();
-        out.append(A, 0, 3);
+        out.append(A, 0);
         out.entry(A, 0);
         assert_eq!(out.pop(), Some(Item::Entry { key: A, entry: 0 }));
         assert_eq!(out.pop(), None);
-        out.put_back(A, 0, 7);
-        out.append(A, 0, 9);
-        assert_eq!(
-            out.pop(),
-            Some(Item::Append {
-                key: A,
-                entry: 0,
-                from: 7
-            })
-        );
+        out.put_back(A, 0, false);
+        out.append(A, 0);
+        assert_eq!(out.pop(), Some(Item::Append { key: A, entry: 0 }));
         assert!(out.is_empty());
     }
 }

@@ -381,12 +381,26 @@ impl Engine {
         let Some(terminal) = self.terminals.get_mut(number) else {
             return;
         };
-        terminal.push(bytes);
+        let text = terminal.push(bytes);
         let Some(&(key, entry)) = self.shown_terminals.get(&number) else {
             return;
         };
-        let whole = terminal.output().to_owned();
-        self.change_terminal(key, entry, number, |output, _| output.replace(whole));
+        // A command that never stops printing must not fill the memory: past this, what the terminal keeps is shown.
+        let cap = terminal.limit().saturating_mul(4);
+        let mut shown = 0;
+        self.change_terminal(key, entry, number, |output, _| {
+            output.append(&text);
+            shown = output.text().len();
+            !text.is_empty()
+        });
+        if shown > cap
+            && let Some(kept) = self
+                .terminals
+                .get_mut(number)
+                .map(|terminal| terminal.output().to_owned())
+        {
+            self.change_terminal(key, entry, number, |output, _| output.replace(kept));
+        }
     }
 
     /// A terminal's command ended.

@@ -34,8 +34,6 @@ pub struct Session {
     pub turns: u64,
     /// Prompts that wait for their turn.
     pub queue: VecDeque<Prompt>,
-    /// A prompt that goes before the queue once the running turn has ended.
-    pub send_now: Option<PromptId>,
     /// The modes it can be in, and the one it is in.
     pub modes: wire::SessionModes,
     /// The models it can use, from agents without config options.
@@ -214,7 +212,6 @@ impl Session {
             turn: None,
             turns: 0,
             queue: VecDeque::new(),
-            send_now: None,
             modes: wire::SessionModes::default(),
             models: wire::SessionModels::default(),
             options: Vec::new(),

@@ -52,22 +52,36 @@ impl Terminal {
         &self.output
     }
 
-    /// Takes more output. Characters may be split between two pieces; what is no UTF-8 is replaced.
-    pub fn push(&mut self, bytes: &[u8]) {
+    /// How much of the output is kept.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Takes more output and hands back what is readable of it. Characters may be split between two pieces;
+    /// what is no UTF-8 is replaced.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        let text = self.decode(bytes);
+        self.output.push_str(&text);
+        self.trim(2);
+        text
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> String {
+        let mut out = String::with_capacity(bytes.len());
         self.part.extend_from_slice(bytes);
         let mut rest = std::mem::take(&mut self.part);
         loop {
             match std::str::from_utf8(&rest) {
                 Ok(text) => {
-                    self.output.push_str(text);
+                    out.push_str(text);
                     break;
                 }
                 Err(error) => {
                     let (good, bad) = rest.split_at(error.valid_up_to());
-                    self.output.push_str(&String::from_utf8_lossy(good));
+                    out.push_str(&String::from_utf8_lossy(good));
                     match error.error_len() {
                         Some(len) => {
-                            self.output.push('\u{fffd}');
+                            out.push('\u{fffd}');
                             rest = bad[len..].to_vec();
                         }
                         None => {
@@ -78,7 +92,7 @@ impl Terminal {
                 }
             }
         }
-        self.trim(2);
+        out
     }
 
     /// It ended.

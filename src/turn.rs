@@ -312,13 +312,7 @@ impl Engine {
             .is_some_and(|session| session.turn.is_some())
         {
             match error {
-                // The whole message follows as a notice of its own.
-                Some(error) => self.end_turn(
-                    key,
-                    "error",
-                    None,
-                    Some(error.lines().next().unwrap_or_default().to_owned()),
-                ),
+                Some(error) => self.end_turn(key, "error", None, Some(error.to_owned())),
                 None => self.end_turn(key, "cancelled", None, None),
             }
         }

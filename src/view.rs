@@ -326,47 +326,11 @@ impl Engine {
             let Some(item) = self.outbox.pop() else { break };
             left = left.saturating_sub(TABLE_BYTES);
             match item {
-                Item::Append { key, entry, from } => {
-                    let Some(text) = self
-                        .sessions
-                        .get(&key)
-                        .and_then(|s| s.transcript.get(entry))
-                        .map(|e| &e.text)
-                    else {
-                        continue;
-                    };
-                    let (text, rest) = piece(text, from, left);
-                    left = left.saturating_sub(text.len());
-                    if !text.is_empty() {
-                        changes.push(Change::Append {
-                            key,
-                            entry: entry + 1,
-                            text: text.to_owned(),
-                        });
-                    }
-                    if let Some(rest) = rest {
-                        self.outbox.put_back(key, entry, rest);
-                    }
+                Item::Append { key, entry } => {
+                    left = self.hand_out(key, entry, false, left, &mut changes)
                 }
                 Item::Entry { key, entry } => {
-                    let Some(found) = self
-                        .sessions
-                        .get(&key)
-                        .and_then(|s| s.transcript.get(entry))
-                    else {
-                        continue;
-                    };
-                    let (text, rest) = piece(&found.text, 0, left);
-                    left = left.saturating_sub(text.len());
-                    let data = Box::new(entry_view(found, text.to_owned(), Depth::Preview));
-                    changes.push(Change::Entry {
-                        key,
-                        entry: entry + 1,
-                        data,
-                    });
-                    if let Some(rest) = rest {
-                        self.outbox.put_back(key, entry, rest);
-                    }
+                    left = self.hand_out(key, entry, true, left, &mut changes)
                 }
                 Item::Status { key } => {
                     if let Some(status) = self.status(key) {
@@ -380,6 +344,69 @@ impl Engine {
             }
         }
         (changes, !self.outbox.is_empty())
+    }
+
+    /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. With `anew` the entry
+    /// itself follows its text; of one whose text only grows the text is not repeated.
+    fn hand_out(
+        &mut self,
+        key: Key,
+        entry: usize,
+        anew: bool,
+        mut left: usize,
+        changes: &mut Vec<Change>,
+    ) -> usize {
+        let session = self.sessions.get_mut(&key);
+        let Some(found) = session.and_then(|session| session.transcript.get_mut(entry)) else {
+            return left;
+        };
+        let number = entry + 1;
+        let known = found.streams() && found.sent > 0;
+        let from = if known || !anew { found.sent } else { 0 };
+        let (text, rest) = piece(&found.text, from, left);
+        let (text, end) = (text.to_owned(), from + text.len());
+        left = left.saturating_sub(text.len());
+        found.sent = end;
+        match (anew, known) {
+            (true, true) => {
+                if !text.is_empty() {
+                    changes.push(Change::Append {
+                        key,
+                        entry: number,
+                        text,
+                    });
+                }
+                if rest.is_none() {
+                    let data = Box::new(entry_view(found, String::new(), Depth::Preview));
+                    changes.push(Change::Entry {
+                        key,
+                        entry: number,
+                        data,
+                    });
+                }
+            }
+            (true, false) => {
+                let mut view = entry_view(found, text, Depth::Preview);
+                // The rest comes as appends, and then the entry once more as what it is.
+                view.done &= rest.is_none();
+                changes.push(Change::Entry {
+                    key,
+                    entry: number,
+                    data: Box::new(view),
+                });
+            }
+            (false, _) if text.is_empty() => {}
+            (false, _) => changes.push(Change::Append {
+                key,
+                entry: number,
+                text,
+            }),
+        }
+        if rest.is_some() {
+            let anew = anew && found.streams();
+            self.outbox.put_back(key, entry, anew);
+        }
+        left
     }
 
     fn news(&self, news: News) -> Option<Change> {

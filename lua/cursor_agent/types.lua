@@ -114,7 +114,7 @@
 
 ---@class (exact) cursor_agent.Entry
 ---@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
----@field text string whole; for a tool call its title, for a plan its todos as markdown
+---@field text string whole (in a change: empty when all of a message's text was handed out already); for a tool call its title, for a plan its todos as markdown
 ---@field done boolean nothing more will be appended
 ---@field started_ms integer wall clock
 ---@field duration_ms integer?
