@@ -1,0 +1,144 @@
+-- A chat: one session of an agent, with the buffer that shows it and the prompt that feeds it.
+
+local chats = require("cursor_agent.chats")
+local config = require("cursor_agent.config")
+local native = require("cursor_agent.native")
+
+local M = {}
+
+---@class (exact) cursor_agent.Chat
+---@field key cursor_agent.Key
+---@field buf integer
+---@field agent string
+---@field cwd string
+---@field status cursor_agent.Status
+---@field transcript cursor_agent.Transcript
+---@field prompt cursor_agent.Prompt
+
+---@class (exact) cursor_agent.chat.Opts
+---@field agent? string
+---@field cwd? string
+---@field mode? string
+---@field model? string
+---@field load? string the agent's session id to go on with
+
+---@param key cursor_agent.Key
+---@param kind "chat"|"prompt"
+---@return integer
+function M.make_buffer(key, kind)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.b[buf].cursor_agent_key = key
+  vim.api.nvim_buf_set_name(buf, ("cursor-agent://%d/%s"):format(key, kind))
+  local bo = vim.bo[buf]
+  bo.bufhidden = "hide"
+  bo.swapfile = false
+  bo.buflisted = false
+  return buf
+end
+
+---@param chat cursor_agent.Chat
+local function make_transcript(chat)
+  chat.buf = M.make_buffer(chat.key, "chat")
+  local buf = chat.buf
+  local bo = vim.bo[buf]
+  bo.undolevels = -1
+  bo.modifiable = false
+  bo.textwidth = 0
+  -- Wrapped lines of lists and quotations are indented as far as their text is.
+  bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>│]\)\s\+]]
+  chat.transcript = require("cursor_agent.transcript").new(buf, chat.cwd)
+  pcall(vim.treesitter.language.register, "markdown", { "cursoragent", "cursoragent-prompt" })
+  bo.filetype = "cursoragent"
+  require("cursor_agent.actions").map(buf, "chat")
+  require("cursor_agent.window").attach(chat, buf, "chat")
+end
+
+---Shows a session from its beginning in a new buffer, after the old one was wiped.
+---@param chat cursor_agent.Chat
+function M.revive(chat)
+  local library = native.get()
+  if not vim.api.nvim_buf_is_valid(chat.buf) then
+    make_transcript(chat)
+    for index, entry in ipairs(library and library.transcript(chat.key) or {}) do
+      chat.transcript:entry(index, entry)
+    end
+    chat.transcript:finish()
+  end
+  if not vim.api.nvim_buf_is_valid(chat.prompt.buf) then
+    chat.prompt = require("cursor_agent.prompt").new(chat)
+  end
+end
+
+---Starts a session. The agent may still be starting when this returns.
+---@param opts? cursor_agent.chat.Opts
+---@return cursor_agent.Chat?, string?
+function M.new(opts)
+  opts = opts or {}
+  local agent, name = config.agent(opts.agent)
+  if not agent then
+    return nil, ("there is no agent `%s`; known are %s"):format(name, table.concat(config.agent_names(), ", "))
+  end
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local spec = require("cursor_agent.presets").spec(name, agent)
+  spec.cwd = vim.fs.normalize(vim.fn.fnamemodify(opts.cwd or vim.fn.getcwd(), ":p")):gsub("(.)/$", "%1")
+  if vim.fn.isdirectory(spec.cwd) == 0 then
+    return nil, ("%s is not a directory"):format(spec.cwd)
+  end
+  spec.mode = opts.mode or spec.mode
+  spec.model = opts.model or spec.model
+  spec.load = opts.load
+  local key, problem = library.open(spec)
+  if not key then
+    return nil, problem
+  end
+  local chat = {
+    key = key,
+    agent = name,
+    cwd = spec.cwd,
+    status = assert(library.status(key)),
+  } --[[@as cursor_agent.Chat]]
+  chats.add(chat)
+  chats.use(chat)
+  make_transcript(chat)
+  chat.prompt = require("cursor_agent.prompt").new(chat)
+  return chat
+end
+
+---Ends a session and forgets its buffers.
+---@param chat cursor_agent.Chat
+function M.close(chat)
+  require("cursor_agent.window").close(chat)
+  local library = native.peek()
+  if library then
+    library.close(chat.key)
+  end
+  chat.prompt:save_draft()
+  chats.remove(chat)
+  for _, buf in ipairs({ chat.buf, chat.prompt.buf }) do
+    if vim.api.nvim_buf_is_valid(buf) then
+      vim.api.nvim_buf_delete(buf, { force = true })
+    end
+  end
+end
+
+---Takes note of a new status.
+---@param chat cursor_agent.Chat
+---@param status cursor_agent.Status
+function M.set_status(chat, status)
+  chat.status = status
+  require("cursor_agent.winbar").update(chat)
+  chat.prompt:refresh()
+end
+
+---What to call the agent.
+---@param chat cursor_agent.Chat
+---@return string
+function M.agent_title(chat)
+  local agent = config.agent(chat.agent)
+  return agent and agent.title or chat.agent
+end
+
+return M

@@ -1,0 +1,86 @@
+-- All chats of this Neovim: by key, by the agent's session id, and which one each tab page is about.
+
+local M = {}
+
+---@type table<cursor_agent.Key, cursor_agent.Chat>
+local by_key = {}
+
+---@type table<integer, cursor_agent.Key> by tab page
+local by_tab = {}
+
+---@param chat cursor_agent.Chat
+function M.add(chat)
+  by_key[chat.key] = chat
+end
+
+---@param chat cursor_agent.Chat
+function M.remove(chat)
+  by_key[chat.key] = nil
+  for tab, key in pairs(by_tab) do
+    if key == chat.key then
+      by_tab[tab] = nil
+    end
+  end
+end
+
+---@param key cursor_agent.Key?
+---@return cursor_agent.Chat?
+function M.get(key)
+  return key and by_key[key]
+end
+
+---Every chat, oldest first.
+---@return cursor_agent.Chat[]
+function M.all()
+  local list = vim.tbl_values(by_key) ---@type cursor_agent.Chat[]
+  table.sort(list, function(a, b)
+    return a.key < b.key
+  end)
+  return list
+end
+
+---Makes a chat the one its tab page is about.
+---@param chat cursor_agent.Chat
+---@param tab? integer
+function M.use(chat, tab)
+  by_tab[tab or vim.api.nvim_get_current_tabpage()] = chat.key
+end
+
+---The chat the current tab page is about.
+---@return cursor_agent.Chat?
+function M.current()
+  local buf = vim.api.nvim_get_current_buf()
+  return M.of_buffer(buf) or M.get(by_tab[vim.api.nvim_get_current_tabpage()])
+end
+
+---The chat a buffer belongs to, as its transcript or its prompt.
+---@param buf integer
+---@return cursor_agent.Chat?
+function M.of_buffer(buf)
+  return M.get(vim.b[buf].cursor_agent_key)
+end
+
+---The chat that is meant: by key, by the agent's session id, or without either the current tab's.
+---@param session? cursor_agent.Key|string
+---@return cursor_agent.Chat?, string?
+function M.find(session)
+  if session == nil then
+    local chat = M.current()
+    if chat then
+      return chat
+    end
+    return nil, "there is no chat in this tab; :CursorAgent opens one"
+  end
+  local chat = by_key[session]
+  if chat then
+    return chat
+  end
+  for _, other in pairs(by_key) do
+    if other.status.session_id == session then
+      return other
+    end
+  end
+  return nil, ("there is no session %s"):format(tostring(session))
+end
+
+return M

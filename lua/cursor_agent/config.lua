@@ -1,0 +1,390 @@
+-- The options: one schema that yields the defaults, the checks, the completion and the help.
+
+local M = {}
+
+---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"keys"|"values"|"icons"
+
+---@class (exact) cursor_agent.config.Field
+---@field path string dotted; `*` stands for any name
+---@field type cursor_agent.config.Type
+---@field default any
+---@field doc string
+---@field choices? string[] of a string
+
+---@param path string
+---@param type cursor_agent.config.Type
+---@param default any
+---@param doc string
+---@param choices? string[]
+---@return cursor_agent.config.Field
+local function field(path, type, default, doc, choices)
+  return { path = path, type = type, default = default, doc = doc, choices = choices }
+end
+
+---Every option there is, in the order the help lists them.
+---@type cursor_agent.config.Field[]
+M.schema = {
+  field("agent", "string", "cursor", "The entry of `agents` that new chats use."),
+  field("agents.*.command", "string[]", nil, "The program and its arguments. It speaks ACP on stdin and stdout."),
+  field("agents.*.env", "map", nil, "Environment variables on top of Neovim's own."),
+  field("agents.*.title", "string", nil, "What to call the agent in the winbar."),
+  field("agents.*.auth_method", "string", nil, "The id that `authenticate` is called with."),
+  field("agents.*.status_command", "string[]", nil, "A command that prints `Not logged in` when it is so."),
+  field("agents.*.login_command", "string[]", nil, "What `:CursorAgent login` runs in a terminal."),
+  field("agents.*.install_hint", "string", nil, "Said when the program is not found."),
+  field("agents.*.cursor", "boolean", nil, "The agent is Cursor's CLI under another command."),
+  field("agents.*.endpoint", "string", nil, "Cursor: another server (`agent -e`)."),
+  field("agents.*.insecure", "boolean", nil, "Cursor: do not check the server's certificate (`agent -k`)."),
+  field("agents.*.api_key", "secret", nil, "Cursor: passed on as `CURSOR_API_KEY`; a function may fetch it."),
+  field("agents.*.auth_token", "secret", nil, "Cursor: passed on as `CURSOR_AUTH_TOKEN`; a function may fetch it."),
+  field("agents.*.mode", "string", nil, "The mode a new session starts in."),
+  field("agents.*.model", "string", nil, "The model a new session starts with."),
+  field("agents.*.options", "values", nil, "Config options a new session starts with, by id."),
+  field("agents.*.mcp_servers", "list", nil, "MCP servers as in ACP's `session/new`."),
+  field("agents.*.additional_directories", "string[]", nil, "More directories the agent may work in."),
+
+  field(
+    "window.position",
+    "string",
+    "right",
+    "Where the chat opens.",
+    { "right", "left", "bottom", "float", "tab" }
+  ),
+  field("window.width", "number", 0.42, "Width of the chat: columns, or a share of the screen when at most 1."),
+  field("window.height", "number", 0.4, "Height of the chat at the bottom: lines, or a share when at most 1."),
+  field("window.prompt_height", "integer", 4, "Lines of the prompt while it is short."),
+  field("window.prompt_max_height", "integer", 12, "Lines the prompt may grow to."),
+  field("window.start_insert", "boolean", true, "Go into Insert mode when the prompt is entered by command."),
+
+  field("chat.icons", "icons", "unicode", "`unicode`, `ascii` or `nerd`, or a table that replaces single icons."),
+  field("chat.fold_thoughts", "boolean", true, "Fold a thought when it is done."),
+  field("chat.fold_tools", "boolean", true, "Fold the details of tool calls that went well (edits stay open)."),
+  field("chat.diff_lines", "integer", 24, "Lines of a diff shown in the chat; `o` shows the whole."),
+  field("chat.output_lines", "integer", 12, "Lines of output shown under a tool call; `o` shows the whole."),
+  field("chat.conceal", "boolean", true, "Hide the marks of emphasis, code and links, except on the cursor's line."),
+
+  field("prompt.autocomplete", "boolean", true, "Offer completion while typing `/` or `@`, where no plugin does."),
+  field("prompt.history_size", "integer", 200, "Prompts remembered for each directory."),
+  field("prompt.paste_lines", "integer", 40, "Pasted text of so many lines goes along as an attachment; 0 never."),
+  field(
+    "prompt.unsaved",
+    "string",
+    "ask",
+    "Modified buffers of the workspace when a prompt is sent: say so above the prompt, save them, "
+      .. "send their text along, or keep quiet.",
+    { "ask", "save", "attach", "ignore" }
+  ),
+
+  field("keymaps.chat.*", "keys", nil, "Keys of the chat buffer by action; false for none. See `g?`."),
+  field("keymaps.prompt.*", "keys", nil, "Keys of the prompt buffer by action; false for none. See `g?`."),
+  field("keymaps.queue.*", "keys", nil, "Keys of the queue's buffer by action; false for none. See `g?`."),
+}
+
+---@type fun(value: any): boolean
+local function is_string(value)
+  return type(value) == "string"
+end
+
+---@param value any
+---@param key fun(k: any): boolean
+---@param item fun(v: any): boolean
+---@return boolean
+local function all(value, key, item)
+  if type(value) ~= "table" then
+    return false
+  end
+  for k, v in pairs(value) do
+    if not key(k) or not item(v) then
+      return false
+    end
+  end
+  return true
+end
+
+local function is_index(k)
+  return type(k) == "number"
+end
+
+---@type table<cursor_agent.config.Type, { says: string, test: fun(value: any): boolean }>
+local TYPES = {
+  ["string"] = { says = "a string", test = is_string },
+  ["boolean"] = {
+    says = "true or false",
+    test = function(v)
+      return type(v) == "boolean"
+    end,
+  },
+  ["number"] = {
+    says = "a number",
+    test = function(v)
+      return type(v) == "number"
+    end,
+  },
+  ["integer"] = {
+    says = "a whole number",
+    test = function(v)
+      return type(v) == "number" and v == math.floor(v)
+    end,
+  },
+  ["table"] = {
+    says = "a table",
+    test = function(v)
+      return type(v) == "table"
+    end,
+  },
+  ["string[]"] = {
+    says = "a list of strings",
+    test = function(v)
+      return all(v, is_index, is_string)
+    end,
+  },
+  ["list"] = {
+    says = "a list",
+    test = function(v)
+      return all(v, is_index, function()
+        return true
+      end)
+    end,
+  },
+  ["map"] = {
+    says = "a table of strings by name",
+    test = function(v)
+      return all(v, is_string, is_string)
+    end,
+  },
+  ["values"] = {
+    says = "a table of strings or booleans by name",
+    test = function(v)
+      return all(v, is_string, function(item)
+        return type(item) == "string" or type(item) == "boolean"
+      end)
+    end,
+  },
+  ["secret"] = {
+    says = "a string or a function that returns one",
+    test = function(v)
+      return type(v) == "string" or type(v) == "function"
+    end,
+  },
+  ["keys"] = {
+    says = "a key, a list of keys, or false",
+    test = function(v)
+      return v == false or type(v) == "string" or all(v, is_index, is_string)
+    end,
+  },
+  ["icons"] = {
+    says = "`unicode`, `ascii`, `nerd` or a table of icons",
+    test = function(v)
+      return v == "unicode" or v == "ascii" or v == "nerd" or all(v, is_string, is_string)
+    end,
+  },
+}
+
+---A node of the schema as a tree: either a field, or names that lead on.
+---@class cursor_agent.config.Node
+---@field field? cursor_agent.config.Field
+---@field names? table<string, cursor_agent.config.Node>
+
+---@type cursor_agent.config.Node?
+local tree
+
+---@return cursor_agent.config.Node
+local function schema_tree()
+  if tree then
+    return tree
+  end
+  tree = { names = {} }
+  for _, f in ipairs(M.schema) do
+    local node = tree
+    for name in vim.gsplit(f.path, ".", { plain = true }) do
+      node.names = node.names or {}
+      node.names[name] = node.names[name] or {}
+      node = node.names[name]
+    end
+    node.field = f
+  end
+  return tree
+end
+
+---The name most like a wrong one, when there is one close enough to have been meant.
+---@param wrong string
+---@param names string[]
+---@return string?
+local function nearest(wrong, names)
+  local best = vim.fn.matchfuzzy(names, wrong)[1]
+  if best then
+    return best
+  end
+  for _, name in ipairs(names) do
+    if name:find(wrong, 1, true) or wrong:find(name, 1, true) then
+      return name
+    end
+  end
+end
+
+---Checks options against the schema.
+---@param opts any
+---@return table clean what is right
+---@return string[] problems one line each, by key path
+function M.check(opts)
+  local problems = {} ---@type string[]
+
+  ---@param value any
+  ---@param node cursor_agent.config.Node
+  ---@param path string
+  local function walk(value, node, path)
+    local f = node.field
+    if f then
+      local kind = TYPES[f.type]
+      if not kind.test(value) then
+        table.insert(
+          problems,
+          ("option `%s`: expected %s, got %s"):format(path, kind.says, M.describe(value, f.type))
+        )
+        return nil
+      end
+      if f.choices and not vim.list_contains(f.choices, value) then
+        table.insert(
+          problems,
+          ("option `%s`: expected one of %s, got %q"):format(path, table.concat(f.choices, ", "), value)
+        )
+        return nil
+      end
+      return vim.deepcopy(value)
+    end
+    if type(value) ~= "table" then
+      table.insert(problems, ("option `%s`: expected a table, got %s"):format(path, M.describe(value)))
+      return nil
+    end
+    local clean = {}
+    for name, item in pairs(value) do
+      local child = node.names[name] or node.names["*"]
+      local at = path == "" and tostring(name) or path .. "." .. tostring(name)
+      if child then
+        clean[name] = walk(item, child, at)
+      else
+        local known = vim.tbl_keys(node.names)
+        table.sort(known)
+        local meant = type(name) == "string" and nearest(name, known)
+        table.insert(
+          problems,
+          ("unknown option `%s`%s"):format(at, meant and (", did you mean `%s`?"):format(meant) or "")
+        )
+      end
+    end
+    return clean
+  end
+
+  local clean = opts == nil and {} or walk(opts, schema_tree(), "")
+  table.sort(problems)
+  return clean or {}, problems
+end
+
+---How a wrong value is named in a message. What may be a secret is named by its type alone.
+---@param value any
+---@param kind? cursor_agent.config.Type
+---@return string
+function M.describe(value, kind)
+  if kind ~= "secret" and (type(value) == "number" or type(value) == "boolean") then
+    return ("%s (%s)"):format(type(value), tostring(value))
+  end
+  return type(value)
+end
+
+---@return table
+local function defaults()
+  local result = { agents = vim.deepcopy(require("cursor_agent.presets").agents) }
+  for _, f in ipairs(M.schema) do
+    if f.default ~= nil then
+      local node, names = result, vim.split(f.path, ".", { plain = true })
+      for i = 1, #names - 1 do
+        node[names[i]] = node[names[i]] or {}
+        node = node[names[i]]
+      end
+      node[names[#names]] = vim.deepcopy(f.default)
+    end
+  end
+  return result
+end
+
+local given ---@type table? what `setup` was called with
+local merged ---@type cursor_agent.Config?
+M.problems = {} ---@type string[] what is wrong with the options, for `:checkhealth`
+
+---@class (exact) cursor_agent.Config
+---@field agent string
+---@field agents table<string, cursor_agent.Agent>
+---@field window { position: string, width: number, height: number, prompt_height: integer, prompt_max_height: integer, start_insert: boolean }
+---@field chat { icons: string|table<string, string>, fold_thoughts: boolean, fold_tools: boolean, diff_lines: integer, output_lines: integer, conceal: boolean }
+---@field prompt { autocomplete: boolean, history_size: integer, paste_lines: integer, unsaved: "ask"|"save"|"attach"|"ignore" }
+---@field keymaps table<string, table<string, string|string[]|false>>
+
+---Records options; reads them only to check them.
+---@param opts? table
+function M.setup(opts)
+  given = opts
+  merged = nil
+  M.get()
+end
+
+---The options in force: defaults, then `vim.g.cursor_agent`, then what `setup` was given.
+---@return cursor_agent.Config
+function M.get()
+  if merged then
+    return merged
+  end
+  local global, global_problems = M.check(vim.g.cursor_agent)
+  local own, own_problems = M.check(given)
+  local config = vim.tbl_deep_extend("force", defaults(), global, own) --[[@as cursor_agent.Config]]
+  -- Lists are replaced, not merged by position.
+  for _, opts in ipairs({ global, own }) do
+    for name, agent in pairs(opts.agents or {}) do
+      for key, value in pairs(agent) do
+        if vim.islist(value) then
+          config.agents[name][key] = value
+        end
+      end
+    end
+  end
+  config.keymaps = config.keymaps or {}
+
+  local problems = vim.list_extend(global_problems, own_problems)
+  for name, agent in pairs(config.agents) do
+    if not agent.command or #agent.command == 0 then
+      table.insert(problems, ("option `agents.%s.command` is missing"):format(name))
+      config.agents[name] = nil
+    end
+  end
+  if not config.agents[config.agent] then
+    table.insert(problems, ("option `agent`: there is no `agents.%s`"):format(config.agent))
+    config.agent = "cursor"
+  end
+  M.problems = problems
+  merged = config
+  if #problems > 0 then
+    -- Scheduled so that a `setup` in the middle of start-up does not stop it with a message to confirm.
+    vim.schedule(function()
+      require("cursor_agent.notify").once(table.concat(problems, "\n  "), "warn")
+    end)
+  end
+  return config
+end
+
+---The options of one agent.
+---@param name? string
+---@return cursor_agent.Agent?, string
+function M.agent(name)
+  local config = M.get()
+  name = name or config.agent
+  return config.agents[name], name
+end
+
+---The names of all agents, sorted.
+---@return string[]
+function M.agent_names()
+  local names = vim.tbl_keys(M.get().agents)
+  table.sort(names)
+  return names
+end
+
+return M

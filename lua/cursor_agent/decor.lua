@@ -1,0 +1,100 @@
+-- Draws what depends on a window while Neovim redraws it: colours of what is visible, and asides where there is room.
+
+local format = require("cursor_agent.render.format")
+
+local M = {}
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_decor")
+
+---Work in one redraw of one window; the rest waits for the next turn of the loop.
+local BUDGET_NS = 4e6
+
+local ready = false
+local refreshing = {} ---@type table<integer, boolean>
+
+---@type table<integer, { chunks: { [1]: string, [2]: string }[], width: integer }>? rows of the window being drawn
+local asides
+local now_ms = 0
+
+---Redraws the windows of a buffer soon, so that what is not coloured yet is.
+---@param buf integer
+function M.refresh(buf)
+  if refreshing[buf] then
+    return
+  end
+  refreshing[buf] = true
+  vim.schedule(function()
+    refreshing[buf] = nil
+    if vim.api.nvim_buf_is_valid(buf) then
+      vim.api.nvim__redraw({ buf = buf, valid = false })
+    end
+  end)
+end
+
+---@param list cursor_agent.render.Aside[]
+---@return { chunks: { [1]: string, [2]: string }[], width: integer }
+local function compose(list)
+  local chunks, width = {}, 0
+  for _, aside in ipairs(list) do
+    local text = "  " .. (aside.text or format.clock(now_ms - aside.since))
+    chunks[#chunks + 1] = { text, aside.hl }
+    width = width + vim.fn.strwidth(text)
+  end
+  return { chunks = chunks, width = width }
+end
+
+---@param win integer
+---@param buf integer
+---@param top integer
+---@param bottom integer
+---@return boolean
+local function on_win(_, win, buf, top, bottom)
+  local transcript = require("cursor_agent.transcript")
+  local self = transcript.of(buf)
+  if not self then
+    return false
+  end
+  if not self:light(top, bottom, vim.uv.hrtime() + BUDGET_NS) then
+    M.refresh(buf)
+  end
+  local marks = vim.api.nvim_buf_get_extmarks(buf, transcript.NS.aside, { top, 0 }, { bottom, -1 }, {})
+  if #marks == 0 then
+    return false
+  end
+  asides = {}
+  local seconds, micros = vim.uv.gettimeofday()
+  now_ms = seconds * 1000 + math.floor((micros or 0) / 1000)
+  local room = vim.api.nvim_win_get_width(win) - (vim.fn.getwininfo(win)[1] or { textoff = 0 }).textoff
+  for _, mark in ipairs(marks) do
+    local aside = compose(self.asides[mark[1]] or {})
+    aside.fits = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or "") + aside.width
+      <= room
+    asides[mark[2]] = aside
+  end
+  return true
+end
+
+---@param buf integer
+---@param row integer
+local function on_line(_, _, buf, row)
+  local aside = asides and asides[row]
+  if aside then
+    vim.api.nvim_buf_set_extmark(buf, NS, row, 0, {
+      ephemeral = true,
+      virt_text = aside.chunks,
+      -- A right-aligned text hides what is under it, so a line that needs the room gets it at its end.
+      virt_text_pos = aside.fits and "right_align" or "eol",
+    })
+  end
+end
+
+---Starts drawing; once.
+function M.setup()
+  if ready then
+    return
+  end
+  ready = true
+  vim.api.nvim_set_decoration_provider(NS, { on_win = on_win, on_line = on_line })
+end
+
+return M

@@ -1,0 +1,155 @@
+-- The highlight groups: links to standard ones that a colorscheme or the user may replace.
+
+local ansi = require("cursor_agent.render.ansi")
+
+local M = {}
+
+---Group → the standard group it links to.
+---@type table<string, string>
+M.groups = {
+  CursorAgentUserBar = "Special",
+  CursorAgentUser = "Normal",
+  CursorAgentContext = "Directory",
+  CursorAgentThought = "Comment",
+  CursorAgentThoughtTitle = "Comment",
+  CursorAgentVerb = "Function",
+  CursorAgentToolTitle = "Normal",
+  CursorAgentCommand = "String",
+  CursorAgentPath = "Directory",
+  CursorAgentDetail = "Comment",
+  CursorAgentOutput = "Normal",
+  CursorAgentMore = "Comment",
+  CursorAgentGutter = "NonText",
+  CursorAgentLineNr = "LineNr",
+  CursorAgentAside = "Comment",
+  CursorAgentPending = "Comment",
+  CursorAgentRunning = "DiagnosticInfo",
+  CursorAgentWaiting = "DiagnosticWarn",
+  CursorAgentDone = "DiagnosticOk",
+  CursorAgentFailed = "DiagnosticError",
+  CursorAgentCancelled = "Comment",
+  CursorAgentAdded = "Added",
+  CursorAgentRemoved = "Removed",
+  CursorAgentDiffAdd = "DiffAdd",
+  CursorAgentDiffDelete = "DiffDelete",
+  CursorAgentDiffAddSign = "Added",
+  CursorAgentDiffDeleteSign = "Removed",
+  CursorAgentTodoDone = "Comment",
+  CursorAgentTodoActive = "Title",
+  CursorAgentRule = "NonText",
+  CursorAgentStopped = "DiagnosticWarn",
+  CursorAgentInfo = "Comment",
+  CursorAgentWarning = "DiagnosticWarn",
+  CursorAgentError = "DiagnosticError",
+  CursorAgentWrapped = "NonText",
+  CursorAgentPlaceholder = "Comment",
+  CursorAgentQueued = "Comment",
+  CursorAgentBar = "WinBar",
+  CursorAgentBarAgent = "Title",
+  CursorAgentBarMode = "Function",
+  CursorAgentBarModel = "Comment",
+  CursorAgentBarState = "Comment",
+  CursorAgentBarError = "DiagnosticError",
+  CursorAgentBarWaiting = "DiagnosticWarn",
+  CursorAgentBarNew = "DiagnosticInfo",
+  CursorAgentSpinner = "DiagnosticInfo",
+}
+
+---xterm's first 16 colours, for a colorscheme that sets no `g:terminal_color_…`.
+local PALETTE = {
+  [0] = "#000000",
+  "#cd0000",
+  "#00cd00",
+  "#cdcd00",
+  "#0000ee",
+  "#cd00cd",
+  "#00cdcd",
+  "#e5e5e5",
+  "#7f7f7f",
+  "#ff0000",
+  "#00ff00",
+  "#ffff00",
+  "#5c5cff",
+  "#ff00ff",
+  "#00ffff",
+  "#ffffff",
+}
+
+---@type table<string, boolean>
+local made = {}
+local ready = false
+
+---The colour of a number in the 256-colour table.
+---@param n integer
+---@return string
+local function rgb(n)
+  if n < 16 then
+    local own = vim.g["terminal_color_" .. n]
+    return type(own) == "string" and own or PALETTE[n]
+  elseif n < 232 then
+    local level = { [0] = 0, 95, 135, 175, 215, 255 }
+    n = n - 16
+    return ("#%02x%02x%02x"):format(level[math.floor(n / 36)], level[math.floor(n / 6) % 6], level[n % 6])
+  end
+  local grey = 8 + (n - 232) * 10
+  return ("#%02x%02x%02x"):format(grey, grey, grey)
+end
+
+---@param group string
+local function make_ansi(group)
+  local style = ansi.style(group)
+  if not style then
+    return
+  end
+  local hl = { default = true, cterm = {} } ---@type vim.api.keyset.highlight
+  for _, name in ipairs({ "bold", "italic", "underline", "reverse", "strikethrough" }) do
+    if style[name] then
+      hl[name] = true
+      hl.cterm[name] = true
+    end
+  end
+  for key, value in pairs({ fg = style.fg or false, bg = style.bg or false }) do
+    local number = value and tonumber(value) --[[@as integer?]]
+    if number then
+      hl[key] = rgb(number)
+      hl["cterm" .. key] = number
+    elseif value then
+      hl[key] = value
+    end
+  end
+  vim.api.nvim_set_hl(0, group, hl)
+end
+
+local function set_all()
+  for group, target in pairs(M.groups) do
+    vim.api.nvim_set_hl(0, group, { link = target, default = true })
+  end
+  for group in pairs(made) do
+    make_ansi(group)
+  end
+end
+
+---Defines the groups; again after each change of colorscheme.
+function M.setup()
+  if ready then
+    return
+  end
+  ready = true
+  set_all()
+  vim.api.nvim_create_autocmd("ColorScheme", {
+    group = vim.api.nvim_create_augroup("cursor_agent_highlights", {}),
+    desc = "cursor-agent: define the highlight groups anew",
+    callback = set_all,
+  })
+end
+
+---Makes the group of a terminal colour the first time it is used.
+---@param group string
+function M.ensure(group)
+  if not made[group] and group:sub(1, 16) == "CursorAgentAnsi_" then
+    made[group] = true
+    make_ansi(group)
+  end
+end
+
+return M

@@ -1,0 +1,99 @@
+-- The signs the chat draws with, in three alphabets.
+
+local M = {}
+
+---@class (exact) cursor_agent.Icons
+---@field user string bar beside what the user said
+---@field pending string
+---@field running string
+---@field waiting string a tool call that waits for the user
+---@field done string
+---@field failed string
+---@field cancelled string
+---@field active string the todo in progress, a thought
+---@field gutter string left of a tool call's details
+---@field more string before what is left out
+---@field rule string a turn's end
+---@field below string what is new further down
+---@field wrapped string a line too long for one line of the buffer goes on
+---@field remove string takes an attachment away
+---@field info string
+---@field warning string
+---@field error string
+---@field spinner string its frames, one character each
+
+---@type table<string, cursor_agent.Icons>
+M.sets = {
+  unicode = {
+    user = "▎",
+    pending = "·",
+    running = "…",
+    waiting = "?",
+    done = "✓",
+    failed = "✗",
+    cancelled = "–",
+    active = "▸",
+    gutter = "│",
+    more = "▸",
+    rule = "─",
+    below = "↓",
+    wrapped = "↪",
+    remove = "×",
+    info = "·",
+    warning = "!",
+    error = "✗",
+    spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+  },
+  ascii = {
+    user = "|",
+    pending = ".",
+    running = "~",
+    waiting = "?",
+    done = "+",
+    failed = "x",
+    cancelled = "-",
+    active = ">",
+    gutter = "|",
+    more = ">",
+    rule = "-",
+    below = "v",
+    wrapped = "\\",
+    remove = "x",
+    info = "i",
+    warning = "!",
+    error = "x",
+    spinner = "|/-\\",
+  },
+  nerd = {
+    user = "▎",
+    pending = "󰔟",
+    running = "󰑮",
+    waiting = "󰋗",
+    done = "󰄬",
+    failed = "󰅖",
+    cancelled = "󰜺",
+    active = "󰐊",
+    gutter = "│",
+    more = "󰅂",
+    rule = "─",
+    below = "󰁅",
+    wrapped = "󰘍",
+    remove = "󰅖",
+    info = "󰋽",
+    warning = "󰀦",
+    error = "󰅙",
+    spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+  },
+}
+
+---The signs an option asks for: a set by name, or single ones on top of `unicode`.
+---@param option string|table<string, string>
+---@return cursor_agent.Icons
+function M.pick(option)
+  if type(option) == "table" then
+    return vim.tbl_extend("force", M.sets.unicode, option)
+  end
+  return M.sets[option] or M.sets.unicode
+end
+
+return M

@@ -1,0 +1,116 @@
+-- Turns an entry of the transcript into lines and marks: a table in, a table out, no buffer touched.
+
+local M = {}
+
+---@class (exact) cursor_agent.render.Context
+---@field cwd string
+---@field icons cursor_agent.Icons
+---@field diff_lines integer
+---@field output_lines integer
+---@field fold_tools boolean
+
+---Something drawn right of a line where there is room: text, or the time since a moment (wall clock).
+---@class (exact) cursor_agent.render.Aside
+---@field text? string
+---@field since? integer
+---@field hl string
+
+---Lines of source code among the lines of a block. `rows[i]` says where `text[i]` stands.
+---@class (exact) cursor_agent.render.Code
+---@field path string decides the language
+---@field text string[]
+---@field rows { row: integer, col: integer, apply: boolean }[]
+
+---What `<CR>` on a line leads to.
+---@class (exact) cursor_agent.render.Target
+---@field path? string
+---@field line? integer
+---@field url? string
+---@field output? boolean the whole output of the tool call
+
+---@class (exact) cursor_agent.render.Mark
+---@field row integer
+---@field col integer
+---@field opts vim.api.keyset.set_extmark
+
+---Rows count from 0 within the block.
+---@class (exact) cursor_agent.render.Block
+---@field lines string[]
+---@field marks cursor_agent.render.Mark[]
+---@field asides table<integer, cursor_agent.render.Aside[]>
+---@field targets table<integer, cursor_agent.render.Target>
+---@field code cursor_agent.render.Code[]
+---@field closed? boolean the lines after the first are details: fold them, closed or open
+
+---@alias cursor_agent.render.Chunk { [1]: string, [2]: string? } text and highlight group
+
+---@class cursor_agent.render.Builder : cursor_agent.render.Block
+local Builder = {}
+Builder.__index = Builder
+
+---@return cursor_agent.render.Builder
+function M.builder()
+  return setmetatable({ lines = {}, marks = {}, asides = {}, targets = {}, code = {} }, Builder)
+end
+
+---Adds a line made of pieces. A newline inside one would be an error in the buffer, so it becomes a space.
+---@param chunks cursor_agent.render.Chunk[]
+---@param asides? cursor_agent.render.Aside[]
+---@return integer row
+function Builder:line(chunks, asides)
+  local row = #self.lines
+  local parts, col = {}, 0
+  for _, chunk in ipairs(chunks) do
+    local text, hl = chunk[1]:gsub("[\r\n]+", " "), chunk[2]
+    if text ~= "" then
+      if hl then
+        self:mark(row, col, { end_col = col + #text, hl_group = hl })
+      end
+      parts[#parts + 1] = text
+      col = col + #text
+    end
+  end
+  self.lines[row + 1] = table.concat(parts)
+  if asides and #asides > 0 then
+    self.asides[row] = asides
+  end
+  return row
+end
+
+---@param row integer
+---@param col integer
+---@param opts vim.api.keyset.set_extmark
+function Builder:mark(row, col, opts)
+  self.marks[#self.marks + 1] = { row = row, col = col, opts = opts }
+end
+
+---Entries whose text is written as it streams in, instead of being rendered as a block.
+---@param kind string
+---@return boolean
+function M.streams(kind)
+  return kind == "agent" or kind == "thought"
+end
+
+---Whether an empty line stands between two entries. Tool calls form a compact list.
+---@param before string? kind of the entry above
+---@param kind string
+---@return boolean
+function M.gap(before, kind)
+  return before ~= nil and not (before == "tool" and kind == "tool")
+end
+
+---@param entry cursor_agent.Entry
+---@param context cursor_agent.render.Context
+---@return cursor_agent.render.Block
+function M.entry(entry, context)
+  if entry.kind == "tool" then
+    return require("cursor_agent.render.tool").render(entry, context)
+  elseif entry.kind == "plan" then
+    return require("cursor_agent.render.plan").render(entry, context)
+  elseif entry.kind == "user" then
+    return require("cursor_agent.render.message").prompt(entry, context)
+  end
+  return require("cursor_agent.render.notice").render(entry, context)
+end
+
+return M

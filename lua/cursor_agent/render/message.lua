@@ -1,0 +1,204 @@
+-- Draws what was said: the user's prompt as a quotation, streamed text piece by piece at the cost of the piece.
+
+local format = require("cursor_agent.render.format")
+local render = require("cursor_agent.render")
+
+local M = {}
+
+---Lines of a prompt that are shown; a pasted file would push everything else out of sight.
+local PROMPT_LINES = 60
+
+---A line of the buffer is broken beyond this: Neovim's own cost of drawing one grows with its length.
+M.MAX_LINE_BYTES = 4000
+
+---A break is looked for at a space among so many last bytes.
+local BREAK_WITHIN_BYTES = 200
+
+---Where the text written so far ends.
+---@class (exact) cursor_agent.render.Tail
+---@field prefix string what each line begins with
+---@field bytes integer text received so far
+---@field width integer bytes on the last line, prefix not counted
+---@field fence string? the marks of the code fence that is open
+---@field line_start string the beginning of the last line, enough to tell a fence
+---@field blank boolean the line before the last is empty
+
+---@param prefix string
+---@return cursor_agent.render.Tail
+function M.tail(prefix)
+  return { prefix = prefix, bytes = 0, width = 0, fence = nil, line_start = "", blank = true }
+end
+
+---Where to break a line that is too long: after a space, or else between two characters.
+---@param line string
+---@param max integer
+---@return integer bytes that stay
+local function break_at(line, max)
+  for i = max, math.max(max - BREAK_WITHIN_BYTES, 1), -1 do
+    if line:byte(i) == 32 then
+      return i
+    end
+  end
+  local i = max
+  while i > 1 and i > max - 4 do
+    local next_byte = line:byte(i + 1)
+    if not next_byte or next_byte < 0x80 or next_byte >= 0xC0 then
+      break
+    end
+    i = i - 1
+  end
+  return i
+end
+
+---@class (exact) cursor_agent.render.Piece
+---@field first string goes on the end of the last line
+---@field rest string[] new lines below it
+---@field soft table<integer, boolean> which of `rest` only go on with the line above
+---@field blocks integer[] which of `rest` begin a block of markdown of its own; 0 is the line `first` goes on
+
+---@param tail cursor_agent.render.Tail
+local function end_line(tail)
+  local start = tail.line_start
+  local marks = start:match("^%s*(```+)") or start:match("^%s*(~~~+)")
+  if tail.fence then
+    if marks and marks:sub(1, 1) == tail.fence:sub(1, 1) and #marks >= #tail.fence then
+      tail.fence = nil
+    end
+  elseif marks then
+    tail.fence = marks
+  end
+  tail.blank = not tail.fence and start:match("^%s*$") ~= nil
+  tail.width, tail.line_start = 0, ""
+end
+
+---Takes what is new at the end of a text and says what to write. Changes `tail`.
+---@param tail cursor_agent.render.Tail
+---@param text string
+---@return cursor_agent.render.Piece
+function M.append(tail, text)
+  local piece = { first = "", rest = {}, soft = {}, blocks = {} } ---@type cursor_agent.render.Piece
+  tail.bytes = tail.bytes + #text
+  local prefix, bare, max = tail.prefix, tail.prefix:gsub("%s+$", ""), M.MAX_LINE_BYTES
+  local out = 0 -- 0 while on the line that was there already, then the index in `rest`
+  local line_parts = {} ---@type string[]
+
+  local function put(part)
+    if part == "" then
+      return
+    end
+    if tail.width == 0 then
+      -- An empty line above that is followed by a line that is not indented: what comes stands by itself.
+      if tail.blank and not tail.fence and not part:find("^%s") then
+        piece.blocks[#piece.blocks + 1] = out
+      end
+      line_parts[#line_parts + 1] = prefix
+    end
+    if #tail.line_start < 16 then
+      tail.line_start = tail.line_start .. part:sub(1, 16)
+    end
+    line_parts[#line_parts + 1] = part
+    tail.width = tail.width + #part
+  end
+
+  local function flush()
+    local line = table.concat(line_parts)
+    line_parts = {}
+    if out == 0 then
+      piece.first = line
+    else
+      piece.rest[out] = line
+    end
+  end
+
+  local at, size = 1, #text
+  while at <= size do
+    local newline = text:find("\n", at, true)
+    local stop = newline and newline - 1 or size
+    -- The end of a chunk may fall between the two bytes of a CRLF.
+    if stop >= at and text:byte(stop) == 13 then
+      stop = stop - 1
+    end
+    while tail.width + (stop - at + 1) > max do
+      local room = max - tail.width
+      local keep = room > 0 and break_at(text:sub(at, at + room), room) or 0
+      if keep > 0 then
+        put(text:sub(at, at + keep - 1))
+      end
+      at = at + keep
+      flush()
+      out = out + 1
+      piece.soft[out] = true
+      tail.width = 0
+      tail.blank = false
+    end
+    put(text:sub(at, stop))
+    if not newline then
+      break
+    end
+    if tail.width == 0 then
+      line_parts[1] = bare
+    end
+    flush()
+    end_line(tail)
+    out = out + 1
+    at = newline + 1
+  end
+  flush()
+  return piece
+end
+
+---The user's prompt: a quotation, so that it reads as markdown too, with a bar drawn over its marks.
+---@param entry cursor_agent.Entry
+---@param context cursor_agent.render.Context
+---@return cursor_agent.render.Block
+function M.prompt(entry, context)
+  local b = render.builder()
+  local nested = entry.parent and "  " or ""
+  local function bar(row)
+    b:mark(row, #nested, {
+      virt_text = { { context.icons.user, "CursorAgentUserBar" } },
+      virt_text_pos = "overlay",
+      virt_text_repeat_linebreak = true,
+    })
+  end
+  local piece = M.append(M.tail(nested .. "> "), entry.text)
+  local lines = vim.list_extend({ piece.first }, piece.rest)
+  while #lines > 1 and vim.trim(lines[#lines]) == "" do
+    table.remove(lines)
+  end
+  for i = 1, math.min(#lines, PROMPT_LINES) do
+    local time = i == 1 and entry.started_ms > 0 and os.date("%H:%M", math.floor(entry.started_ms / 1000))
+    bar(b:line(
+      { { lines[i] == "" and nested .. ">" or lines[i], "CursorAgentUser" } },
+      time and { { text = time --[[@as string]], hl = "CursorAgentAside" } } or nil
+    ))
+  end
+  if #lines > PROMPT_LINES then
+    local more = format.plural(#lines - PROMPT_LINES, "line")
+    local row = b:line({ { nested .. "> " }, { ("%s %s more"):format(context.icons.more, more), "CursorAgentMore" } })
+    b.targets[row] = { output = true }
+    bar(row)
+  end
+  if entry.context and #entry.context > 0 then
+    bar(b:line({ { nested .. "> " }, { table.concat(entry.context, "  "), "CursorAgentContext" } }))
+  end
+  return b
+end
+
+---The line above a thought.
+---@param entry cursor_agent.Entry
+---@param context cursor_agent.render.Context
+---@return cursor_agent.render.Chunk[]
+---@return cursor_agent.render.Aside[]?
+function M.thought_title(entry, context)
+  local nested = entry.parent and "  " or ""
+  local title = { nested .. context.icons.active .. " ", "CursorAgentThoughtTitle" }
+  if not entry.done then
+    return { title, { "Thinking", "CursorAgentThoughtTitle" } }, { { since = entry.started_ms, hl = "CursorAgentAside" } }
+  end
+  local duration = entry.duration_ms
+  local words = duration and duration >= 1000 and "Thought for " .. format.duration(duration) or "Thought"
+  return { title, { words, "CursorAgentThoughtTitle" } }
+end
+
+return M

@@ -1,0 +1,311 @@
+-- Draws a tool call: one line that says what and where, its details under it.
+
+local ansi = require("cursor_agent.render.ansi")
+local diff = require("cursor_agent.render.diff")
+local format = require("cursor_agent.render.format")
+local render = require("cursor_agent.render")
+
+local M = {}
+
+local VERBS = {
+  read = "Read",
+  edit = "Edit",
+  delete = "Delete",
+  move = "Move",
+  search = "Search",
+  execute = "Run",
+  think = "Think",
+  fetch = "Fetch",
+  switch_mode = "Mode",
+}
+
+---The longest verb and a space.
+local VERB_WIDTH = 7
+
+---What a title says when the agent does not know yet what it will do. Nothing is lost by leaving these out.
+local PLACEHOLDERS = {
+  ["read file"] = true,
+  ["edit file"] = true,
+  ["edit"] = true,
+  ["read"] = true,
+  ["terminal"] = true,
+  ["write"] = true,
+  ["delete"] = true,
+  ["search"] = true,
+}
+
+---A call that ended without success, in whichever way the agent says so: Cursor reports `completed` with exit 1.
+---@param tool cursor_agent.ToolCall
+---@return boolean
+function M.failed(tool)
+  return tool.status == "failed"
+    or (tool.status == "completed" and (tool.exit_code or 0) ~= 0)
+    or (tool.status == "completed" and tool.signal ~= nil)
+end
+
+---@param tool cursor_agent.ToolCall
+---@param icons cursor_agent.Icons
+---@return string icon
+---@return string hl
+local function state(tool, icons)
+  if tool.decision then
+    return icons.waiting, "CursorAgentWaiting"
+  elseif M.failed(tool) then
+    return icons.failed, "CursorAgentFailed"
+  elseif tool.status == "completed" then
+    return icons.done, "CursorAgentDone"
+  elseif tool.status == "cancelled" then
+    return icons.cancelled, "CursorAgentCancelled"
+  elseif tool.status == "in_progress" then
+    return icons.running, "CursorAgentRunning"
+  end
+  return icons.pending, "CursorAgentPending"
+end
+
+---The places a call is about, without repetition: its locations, then the files of its diffs.
+---@param tool cursor_agent.ToolCall
+---@return { path: string, line: integer? }[]
+local function places(tool)
+  local list, seen = {}, {}
+  local function add(path, line)
+    if path and path ~= "" and not seen[path] then
+      seen[path] = true
+      list[#list + 1] = { path = path, line = line }
+    end
+  end
+  for _, location in ipairs(tool.locations or {}) do
+    add(location.path, location.line)
+  end
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "diff" then
+      local hunk = (content.hunks or {})[1]
+      add(content.path, hunk and math.max(hunk.new, 1))
+    end
+  end
+  return list
+end
+
+---What the call is about, in the agent's words unless they say less than the place does.
+---@param tool cursor_agent.ToolCall
+---@param where { path: string, line: integer? }[]
+---@param context cursor_agent.render.Context
+---@return cursor_agent.render.Chunk[]
+local function subject(tool, where, context)
+  local title = vim.trim((tool.title or ""):gsub("[\r\n]+", " "))
+  if tool.task then
+    local about = {}
+    for _, word in ipairs({ tool.task.subagent, tool.task.model or "" }) do
+      if word ~= "" and word ~= "unspecified" then
+        about[#about + 1] = word
+      end
+    end
+    local chunks = { { format.first_line(tool.task.description or title, 200), "CursorAgentToolTitle" } }
+    if #about > 0 then
+      chunks[2] = { "  " .. table.concat(about, " · "), "CursorAgentDetail" }
+    end
+    return chunks
+  end
+  if tool.kind == "execute" then
+    local command = tool.command or title:match("^`(.*)`$") or title
+    return { { format.first_line(command, 400), "CursorAgentCommand" } }
+  end
+  local first = where[1]
+  if not first or tool.kind == "search" or tool.kind == "fetch" then
+    return { { format.first_line(title:match("^`([^`]*)`$") or title, 400), "CursorAgentToolTitle" } }
+  end
+  local chunks = {
+    { format.path(first.path, context.cwd), "CursorAgentPath" },
+  } ---@type cursor_agent.render.Chunk[]
+  if first.line and tool.kind ~= "edit" then
+    chunks[2] = { ":" .. first.line, "CursorAgentLineNr" }
+  end
+  if #where > 1 then
+    chunks[#chunks + 1] = { (" +%d"):format(#where - 1), "CursorAgentDetail" }
+  end
+  local plain = title:lower():gsub("`", "")
+  if plain ~= "" and not PLACEHOLDERS[plain] and not plain:find(vim.fs.basename(first.path):lower(), 1, true) then
+    chunks[#chunks + 1] = { "  " .. format.first_line(title, 120), "CursorAgentDetail" }
+  end
+  return chunks
+end
+
+---The lines of a text to show: its first ones and its last ones, and how many lie between.
+---@param content cursor_agent.ToolContent
+---@param first integer
+---@param last integer
+---@return string[] head
+---@return integer between
+---@return string[] tail
+local function preview(content, first, last)
+  local head, tail, count = content.head or {}, content.tail or {}, content.lines
+  if content.text and not content.head then
+    head, tail = vim.split((content.text:gsub("\r?\n$", "")), "\n", { plain = true }), {}
+    count = #head
+  end
+  count = count or (#head + #tail)
+  if count <= first + last and count == #head + #tail then
+    return vim.list_extend(vim.list_slice(head), tail), 0, {}
+  end
+  local ends = {} ---@type string[]
+  local all = vim.list_extend(vim.list_slice(head), tail)
+  local known_tail = #tail > 0 or count == #head
+  if known_tail and last > 0 then
+    ends = vim.list_slice(all, math.max(first + 1, #all - last + 1))
+  end
+  local begins = vim.list_slice(all, 1, math.min(first, #head))
+  return begins, count - #begins - #ends, ends
+end
+
+---@param b cursor_agent.render.Builder
+---@param content cursor_agent.ToolContent
+---@param context cursor_agent.render.Context
+---@param indent string
+---@param from_end boolean the last lines matter most, as in a command's output
+local function add_text(b, content, context, indent, from_end)
+  local max = context.output_lines
+  local first, last = max, 0
+  if from_end then
+    first = math.min(3, max)
+    last = max - first
+  end
+  local head, between, tail = preview(content, first, last)
+  local gutter = { indent .. context.icons.gutter .. " ", "CursorAgentGutter" }
+  local style ---@type cursor_agent.render.Style?
+  local function put(line)
+    local plain, spans
+    plain, spans, style = ansi.line(line, style)
+    local row = b:line({ gutter, { plain, #spans == 0 and "CursorAgentOutput" or nil } })
+    for _, span in ipairs(spans) do
+      b:mark(row, #gutter[1] + span.from, { end_col = #gutter[1] + span.to, hl_group = span.hl })
+    end
+  end
+  for _, line in ipairs(head) do
+    put(line)
+  end
+  if between > 0 then
+    local more = ("%s %s more"):format(context.icons.more, format.plural(between, "line"))
+    b.targets[b:line({ gutter, { more, "CursorAgentMore" } })] = { output = true }
+  end
+  style = nil
+  for _, line in ipairs(tail) do
+    put(line)
+  end
+end
+
+---@param b cursor_agent.render.Builder
+---@param content cursor_agent.ToolContent
+---@param context cursor_agent.render.Context
+---@param indent string
+local function add_attachment(b, content, context, indent)
+  local what = { content.name or content.type } ---@type string[]
+  if content.mime then
+    what[#what + 1] = content.mime
+  end
+  if content.bytes then
+    what[#what + 1] = format.bytes(content.bytes)
+  end
+  local row = b:line({
+    { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
+    { content.type .. "  ", "CursorAgentDetail" },
+    { table.concat(what, " · "), "CursorAgentPath" },
+    { content.uri and "  " .. content.uri or "", "CursorAgentDetail" },
+  })
+  if content.uri then
+    b.targets[row] = content.uri:find("^file://") and { path = vim.uri_to_fname(content.uri) }
+      or { url = content.uri }
+  end
+end
+
+---@param entry cursor_agent.Entry
+---@param context cursor_agent.render.Context
+---@return cursor_agent.render.Block
+function M.render(entry, context)
+  local tool = entry.tool --[[@as cursor_agent.ToolCall]]
+  local b = render.builder()
+  local where = places(tool)
+  local icon, icon_hl = state(tool, context.icons)
+  local nested = entry.parent and "  " or ""
+  local verb = tool.task and "Task" or VERBS[tool.kind] or "Tool"
+
+  local chunks = {
+    { nested .. icon .. " ", icon_hl },
+    { verb .. (" "):rep(VERB_WIDTH - #verb), "CursorAgentVerb" },
+  } ---@type cursor_agent.render.Chunk[]
+  vim.list_extend(chunks, subject(tool, where, context))
+  local added, removed = 0, 0
+  for _, content in ipairs(tool.content or {}) do
+    added, removed = added + (content.added or 0), removed + (content.removed or 0)
+  end
+  if added > 0 then
+    table.insert(chunks, { "  +" .. added, "CursorAgentAdded" })
+  end
+  if removed > 0 then
+    table.insert(chunks, { (added > 0 and " -" or "  -") .. removed, "CursorAgentRemoved" })
+  end
+  if tool.exit_code and tool.exit_code ~= 0 then
+    table.insert(chunks, { "  exit " .. tool.exit_code, "CursorAgentFailed" })
+  elseif tool.signal then
+    table.insert(chunks, { "  " .. tool.signal, "CursorAgentFailed" })
+  end
+
+  local asides = {} ---@type cursor_agent.render.Aside[]
+  if tool.decision then
+    table.insert(asides, { text = "waits for you", hl = "CursorAgentWaiting" })
+  elseif tool.status == "in_progress" then
+    table.insert(asides, { since = entry.started_ms, hl = "CursorAgentAside" })
+  else
+    local duration = tool.duration_ms or entry.duration_ms
+    if duration then
+      table.insert(asides, { text = format.duration(duration), hl = "CursorAgentAside" })
+    end
+  end
+  b:line(chunks, asides)
+  if where[1] then
+    b.targets[0] = { path = where[1].path, line = where[1].line }
+  end
+
+  local indent = nested .. "  "
+  local diffs = 0
+  for i = 2, #where do
+    local place = where[i]
+    local row = b:line({
+      { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
+      { format.path(place.path, context.cwd), "CursorAgentPath" },
+      { place.line and tool.kind ~= "edit" and ":" .. place.line or "", "CursorAgentLineNr" },
+    })
+    b.targets[row] = { path = place.path, line = place.line }
+  end
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "diff" then
+      diffs = diffs + 1
+      if #where > 1 then
+        local row = b:line({
+          { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
+          { format.path(content.path or "", context.cwd), "CursorAgentPath" },
+        })
+        b.targets[row] = { path = content.path }
+      end
+      diff.add(b, content, context, indent)
+    elseif content.type == "text" or content.type == "terminal" then
+      add_text(b, content, context, indent, tool.kind == "execute" or content.type == "terminal")
+    else
+      add_attachment(b, content, context, indent)
+    end
+  end
+  if tool.image and tool.image.path then
+    local row = b:line({
+      { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
+      { format.path(tool.image.path, context.cwd), "CursorAgentPath" },
+      { "  " .. format.first_line(tool.image.description or "", 120), "CursorAgentDetail" },
+    })
+    b.targets[row] = { path = tool.image.path }
+  end
+
+  if #b.lines > 1 then
+    local settled = tool.status == "completed" or tool.status == "cancelled"
+    b.closed = context.fold_tools and settled and not M.failed(tool) and diffs == 0 and not tool.decision
+  end
+  return b
+end
+
+return M

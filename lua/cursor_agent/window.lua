@@ -1,0 +1,470 @@
+-- The layout: the chat beside the code, its prompt under it, in each tab page that wants them.
+
+local chats = require("cursor_agent.chats")
+local config = require("cursor_agent.config")
+
+local M = {}
+
+---@type table<integer, integer> by tab page: the code window the user was in last
+local last_code = {}
+
+---@type table<string, integer> sizes the user gave the chat, by position: reopening keeps them
+local remembered = {}
+
+local closing = false
+local GROUP = vim.api.nvim_create_augroup("cursor_agent_window", {})
+
+---Lines the chat keeps above its prompt.
+local MIN_CHAT_LINES = 3
+local MIN_WIDTH = 30
+
+---@param win integer
+---@return boolean
+local function is_float(win)
+  return vim.api.nvim_win_get_config(win).relative ~= ""
+end
+
+---Whether a window holds the user's own work: not ours, not a float, not a special buffer.
+---@param win integer
+---@return boolean
+local function is_code(win)
+  if not vim.api.nvim_win_is_valid(win) or is_float(win) then
+    return false
+  end
+  local buf = vim.api.nvim_win_get_buf(win)
+  return vim.bo[buf].buftype == "" and vim.fn.win_gettype(win) == ""
+end
+
+---The windows of a tab page that show a buffer.
+---@param buf integer
+---@param tab? integer
+---@return integer[]
+local function showing(buf, tab)
+  return vim.tbl_filter(function(win)
+    return vim.api.nvim_win_get_buf(win) == buf
+  end, vim.api.nvim_tabpage_list_wins(tab or 0))
+end
+
+---The window of the current tab page that shows a chat's transcript.
+---@param chat cursor_agent.Chat
+---@param tab? integer
+---@return integer?
+function M.chat_window(chat, tab)
+  return showing(chat.buf, tab)[1]
+end
+
+---@param chat cursor_agent.Chat
+---@param tab? integer
+---@return integer?
+function M.prompt_window(chat, tab)
+  return showing(chat.prompt.buf, tab)[1]
+end
+
+---@param chat cursor_agent.Chat
+---@return boolean
+function M.is_open(chat)
+  return M.chat_window(chat) ~= nil
+end
+
+---The window code is opened in: the one the user was in last, or any that holds code.
+---@return integer?
+function M.code_window()
+  local tab = vim.api.nvim_get_current_tabpage()
+  local win = last_code[tab]
+  if win and is_code(win) and vim.api.nvim_win_get_tabpage(win) == tab then
+    return win
+  end
+  for _, other in ipairs(vim.api.nvim_tabpage_list_wins(tab)) do
+    if is_code(other) then
+      return other
+    end
+  end
+end
+
+---@param option number
+---@param whole integer
+---@return integer
+local function size(option, whole)
+  return math.floor(option <= 1 and option * whole or option)
+end
+
+---@param win integer
+---@param options table<string, any>
+local function set_options(win, options)
+  for name, value in pairs(options) do
+    vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
+  end
+end
+
+---Gives a window that shows one of our buffers its options. They are local to window and buffer: another buffer in the
+---same window has its own again.
+---@param chat cursor_agent.Chat
+---@param win integer
+---@param kind "chat"|"prompt"
+local function dress(chat, win, kind)
+  local beside = vim.tbl_contains({ "right", "left" }, config.get().window.position)
+  set_options(win, {
+    number = false,
+    relativenumber = false,
+    signcolumn = "no",
+    foldcolumn = "0",
+    statuscolumn = "",
+    colorcolumn = "",
+    cursorcolumn = false,
+    list = false,
+    spell = false,
+    wrap = true,
+    linebreak = true,
+    breakindent = true,
+    breakindentopt = "list:-1",
+    winfixwidth = beside and not is_float(win),
+    winfixbuf = true,
+  })
+  if kind == "chat" then
+    set_options(win, {
+      cursorline = false,
+      foldenable = true,
+      foldmethod = "manual",
+      foldtext = "",
+      foldminlines = 0,
+      fillchars = "fold: ,eob: ",
+      conceallevel = config.get().chat.conceal and 2 or 0,
+      concealcursor = "",
+      winbar = "%{%v:lua.require'cursor_agent.winbar'.chat()%}",
+    })
+    chat.transcript:dress(win)
+  else
+    set_options(win, {
+      cursorline = false,
+      foldenable = false,
+      fillchars = "eob: ",
+      winfixheight = not is_float(win),
+      conceallevel = 0,
+    })
+    chat.prompt:dress(win)
+  end
+end
+
+---Runs something that opens or closes windows without the sizes of the others changing more than they must.
+---@generic T
+---@param work fun(): T
+---@return T
+local function undisturbed(work)
+  local equal, key = vim.o.equalalways, vim.o.splitkeep
+  vim.o.equalalways = false
+  vim.o.splitkeep = "screen"
+  local ok, result = pcall(work)
+  vim.o.equalalways, vim.o.splitkeep = equal, key
+  if not ok then
+    error(result, 0)
+  end
+  return result
+end
+
+---@param buf integer
+---@param win_config vim.api.keyset.win_config
+---@return integer
+local function open_win(buf, win_config)
+  return vim.api.nvim_open_win(buf, false, win_config)
+end
+
+---@param prompt_height integer
+---@return vim.api.keyset.win_config chat
+---@return vim.api.keyset.win_config prompt
+local function float_configs(prompt_height)
+  local options = config.get().window
+  local width = math.min(math.max(size(options.width, vim.o.columns), MIN_WIDTH), vim.o.columns - 4)
+  local height = vim.o.lines - vim.o.cmdheight - 4
+  local chat_height = math.max(height - prompt_height - 2, MIN_CHAT_LINES)
+  local col = math.floor((vim.o.columns - width) / 2)
+  -- 'winborder' is new in 0.11; where it is set the user wants that border.
+  local border = vim.fn.exists("+winborder") == 1 and vim.o.winborder ~= "" and vim.o.winborder or "rounded"
+  local chat = { relative = "editor", row = 0, col = col, width = width, height = chat_height, border = border }
+  local prompt = vim.tbl_extend("force", chat, { row = chat_height + 2, height = prompt_height })
+  return chat, prompt
+end
+
+---@param chat cursor_agent.Chat
+---@param position string
+---@return integer win
+local function open_chat_window(chat, position)
+  local prompt_win = M.prompt_window(chat)
+  local options = config.get().window
+  if position == "float" then
+    return open_win(chat.buf, (float_configs(options.prompt_height)))
+  end
+  if prompt_win then
+    return open_win(chat.buf, { split = "above", win = prompt_win })
+  end
+  if position == "tab" then
+    vim.cmd("tab sbuffer " .. chat.buf)
+    return vim.api.nvim_get_current_win()
+  end
+  if position == "bottom" then
+    local height = remembered.bottom or size(options.height, vim.o.lines)
+    return open_win(chat.buf, { split = "below", win = -1, height = math.max(height, MIN_CHAT_LINES + 2) })
+  end
+  local width = remembered[position] or size(options.width, vim.o.columns)
+  -- Half the screen is the user's.
+  width = math.min(math.max(width, MIN_WIDTH), math.max(math.floor(vim.o.columns / 2), 20))
+  return open_win(chat.buf, { split = position, win = -1, width = width })
+end
+
+---@param chat cursor_agent.Chat
+---@param chat_win integer
+---@return integer win
+local function open_prompt_window(chat, chat_win)
+  local options = config.get().window
+  if is_float(chat_win) then
+    local _, prompt = float_configs(options.prompt_height)
+    return open_win(chat.prompt.buf, prompt)
+  end
+  local room = vim.api.nvim_win_get_height(chat_win) - MIN_CHAT_LINES
+  return open_win(chat.prompt.buf, {
+    split = "below",
+    win = chat_win,
+    height = math.max(math.min(options.prompt_height, room), 1),
+  })
+end
+
+---Shows a buffer of ours in a window of ours.
+---@param win integer
+---@param buf integer
+local function swap(win, buf)
+  vim.api.nvim_set_option_value("winfixbuf", false, { win = win, scope = "local" })
+  vim.api.nvim_win_set_buf(win, buf)
+end
+
+---Shows a chat in the current tab page, in place of another one when there is one.
+---@param chat cursor_agent.Chat
+---@param opts? { enter?: boolean, position?: string }
+function M.open(chat, opts)
+  opts = opts or {}
+  require("cursor_agent.chat").revive(chat)
+  local from = vim.api.nvim_get_current_win()
+  if is_code(from) then
+    last_code[vim.api.nvim_get_current_tabpage()] = from
+  end
+  local position = opts.position or config.get().window.position
+  undisturbed(function()
+    for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+      local other = chats.of_buffer(vim.api.nvim_win_get_buf(win))
+      if other and other ~= chat then
+        swap(win, vim.api.nvim_win_get_buf(win) == other.buf and chat.buf or chat.prompt.buf)
+      end
+    end
+    local chat_win = M.chat_window(chat) or open_chat_window(chat, position)
+    if not M.prompt_window(chat) then
+      open_prompt_window(chat, chat_win)
+    end
+  end)
+  chats.use(chat)
+  if opts.enter then
+    M.enter_prompt(chat)
+  elseif position == "tab" and vim.api.nvim_win_is_valid(from) then
+    vim.api.nvim_set_current_win(from)
+  end
+end
+
+---Goes to the prompt, opening the chat when it is closed.
+---@param chat cursor_agent.Chat
+function M.enter_prompt(chat)
+  local win = M.prompt_window(chat)
+  if not win then
+    M.open(chat)
+    win = M.prompt_window(chat)
+  end
+  if win then
+    vim.api.nvim_set_current_win(win)
+    if config.get().window.start_insert then
+      vim.cmd("startinsert!")
+    end
+  end
+end
+
+---@param win integer
+local function remember_size(win)
+  if is_float(win) then
+    return
+  end
+  local position = config.get().window.position
+  if position == "right" or position == "left" then
+    local width = vim.api.nvim_win_get_width(win)
+    if width < vim.o.columns then
+      remembered[position] = width
+    end
+  end
+end
+
+---Closes windows; the last one of Neovim shows something else instead.
+---@param wins integer[]
+local function close_windows(wins)
+  closing = true
+  undisturbed(function()
+    for _, win in ipairs(wins) do
+      if vim.api.nvim_win_is_valid(win) then
+        if not pcall(vim.api.nvim_win_close, win, true) then
+          swap(win, vim.api.nvim_create_buf(true, false))
+        end
+      end
+    end
+  end)
+  closing = false
+end
+
+---Takes a chat off the current tab page. The session goes on.
+---@param chat cursor_agent.Chat
+function M.close(chat)
+  local wins = vim.list_extend(showing(chat.prompt.buf), showing(chat.buf))
+  local back = M.code_window()
+  local inside = vim.tbl_contains(wins, vim.api.nvim_get_current_win())
+  local chat_win = M.chat_window(chat)
+  if chat_win then
+    remember_size(chat_win)
+  end
+  if inside and vim.api.nvim_get_mode().mode:sub(1, 1) == "i" then
+    vim.cmd.stopinsert()
+  end
+  close_windows(wins)
+  if inside and back and vim.api.nvim_win_is_valid(back) then
+    vim.api.nvim_set_current_win(back)
+  end
+end
+
+---Closes windows on a buffer nothing stands behind, and the buffer.
+---@param buf integer
+function M.forget(buf)
+  if chats.of_buffer(buf) then
+    return
+  end
+  close_windows(vim.fn.win_findbuf(buf))
+  pcall(vim.api.nvim_buf_delete, buf, { force = true })
+end
+
+---When the user closes one of the two windows the other goes too, unless it is all that is left.
+---@param chat cursor_agent.Chat
+---@param tab integer
+local function partner_closed(chat, tab)
+  if closing or not vim.api.nvim_tabpage_is_valid(tab) then
+    return
+  end
+  local chat_wins, prompt_wins = showing(chat.buf, tab), showing(chat.prompt.buf, tab)
+  if #chat_wins > 0 and #prompt_wins > 0 then
+    return
+  end
+  local left = vim.list_extend(chat_wins, prompt_wins)
+  local others = vim.tbl_filter(function(win)
+    return not is_float(win) and not vim.tbl_contains(left, win)
+  end, vim.api.nvim_tabpage_list_wins(tab))
+  if #left > 0 and #others > 0 then
+    close_windows(left)
+  end
+end
+
+---@param chat cursor_agent.Chat
+---@param buf integer
+---@param kind "chat"|"prompt"
+function M.attach(chat, buf, kind)
+  vim.api.nvim_create_autocmd("BufWinEnter", {
+    buffer = buf,
+    group = GROUP,
+    desc = "cursor-agent: options of the chat's windows",
+    callback = function()
+      for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+        if not vim.w[win].cursor_agent_dressed or vim.w[win].cursor_agent_dressed ~= buf then
+          vim.w[win].cursor_agent_dressed = buf
+          dress(chat, win, kind)
+        end
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd("WinClosed", {
+    buffer = buf,
+    group = GROUP,
+    desc = "cursor-agent: the chat and its prompt close together",
+    callback = function(event)
+      local win = tonumber(event.match) --[[@as integer]]
+      if closing or not vim.api.nvim_win_is_valid(win) then
+        return
+      end
+      if kind == "chat" then
+        remember_size(win)
+      end
+      local tab = vim.api.nvim_win_get_tabpage(win)
+      vim.schedule(function()
+        partner_closed(chat, tab)
+      end)
+    end,
+  })
+end
+
+vim.api.nvim_create_autocmd("WinLeave", {
+  group = GROUP,
+  desc = "cursor-agent: remember the code window",
+  callback = function()
+    local win = vim.api.nvim_get_current_win()
+    if is_code(win) then
+      last_code[vim.api.nvim_get_current_tabpage()] = win
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd("VimResized", {
+  group = GROUP,
+  desc = "cursor-agent: keep the chat's share of the screen",
+  callback = function()
+    local options = config.get().window
+    for _, chat in ipairs(chats.all()) do
+      local win = M.chat_window(chat)
+      local prompt_win = M.prompt_window(chat)
+      if win and is_float(win) then
+        local chat_config, prompt_config = float_configs(options.prompt_height)
+        vim.api.nvim_win_set_config(win, chat_config)
+        if prompt_win then
+          vim.api.nvim_win_set_config(prompt_win, prompt_config)
+        end
+      elseif win and options.width <= 1 and vim.tbl_contains({ "right", "left" }, options.position) then
+        remembered[options.position] = nil
+        local width = math.max(size(options.width, vim.o.columns), MIN_WIDTH)
+        vim.api.nvim_win_set_width(win, math.min(width, math.floor(vim.o.columns / 2)))
+      end
+    end
+  end,
+})
+
+---Shows a file in a code window, and goes there.
+---@param path string
+---@param line? integer
+---@return boolean?, string?
+function M.edit(path, line)
+  if not vim.uv.fs_stat(path) and vim.fn.bufexists(path) == 0 then
+    return nil, ("%s does not exist"):format(path)
+  end
+  local buf = vim.fn.bufadd(path)
+  vim.bo[buf].buflisted = true
+  local win ---@type integer?
+  for _, other in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_win_get_buf(other) == buf and not is_float(other) then
+      win = other
+    end
+  end
+  win = win or M.code_window()
+  if not win then
+    win = undisturbed(function()
+      return open_win(buf, { split = config.get().window.position == "left" and "right" or "left", win = -1 })
+    end)
+  end
+  vim.api.nvim_set_current_win(win)
+  vim.cmd("normal! m'")
+  if vim.api.nvim_win_get_buf(win) ~= buf then
+    vim.api.nvim_win_set_buf(win, buf)
+  end
+  if line then
+    local last = vim.api.nvim_buf_line_count(buf)
+    vim.api.nvim_win_set_cursor(win, { math.min(math.max(line, 1), last), 0 })
+    vim.cmd("normal! zvzz")
+  end
+  return true
+end
+
+return M
