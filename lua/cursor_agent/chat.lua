@@ -107,6 +107,18 @@ function M.new(opts)
   return chat
 end
 
+---The chat of the current tab, or a new one.
+---@param opts? { agent?: string, cwd?: string, mode?: string }
+---@return cursor_agent.Chat?, string?
+function M.ensure(opts)
+  opts = opts or {}
+  local chat = chats.current()
+  if chat and (not opts.agent or opts.agent == chat.agent) then
+    return chat
+  end
+  return M.new({ agent = opts.agent, cwd = opts.cwd, mode = opts.mode })
+end
+
 ---Ends a session and forgets its buffers.
 ---@param chat cursor_agent.Chat
 function M.close(chat)
@@ -131,6 +143,7 @@ function M.set_status(chat, status)
   chat.status = status
   require("cursor_agent.winbar").update(chat)
   chat.prompt:refresh()
+  require("cursor_agent.queue").refresh(chat)
 end
 
 ---What to call the agent.

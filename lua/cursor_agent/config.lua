@@ -43,13 +43,7 @@ M.schema = {
   field("agents.*.mcp_servers", "list", nil, "MCP servers as in ACP's `session/new`."),
   field("agents.*.additional_directories", "string[]", nil, "More directories the agent may work in."),
 
-  field(
-    "window.position",
-    "string",
-    "right",
-    "Where the chat opens.",
-    { "right", "left", "bottom", "float", "tab" }
-  ),
+  field("window.position", "string", "right", "Where the chat opens.", { "right", "left", "bottom", "float", "tab" }),
   field("window.width", "number", 0.42, "Width of the chat: columns, or a share of the screen when at most 1."),
   field("window.height", "number", 0.4, "Height of the chat at the bottom: lines, or a share when at most 1."),
   field("window.prompt_height", "integer", 4, "Lines of the prompt while it is short."),
@@ -237,10 +231,7 @@ function M.check(opts)
     if f then
       local kind = TYPES[f.type]
       if not kind.test(value) then
-        table.insert(
-          problems,
-          ("option `%s`: expected %s, got %s"):format(path, kind.says, M.describe(value, f.type))
-        )
+        table.insert(problems, ("option `%s`: expected %s, got %s"):format(path, kind.says, M.describe(value, f.type)))
         return nil
       end
       if f.choices and not vim.list_contains(f.choices, value) then

@@ -67,7 +67,8 @@ local function on_win(_, win, buf, top, bottom)
   local room = vim.api.nvim_win_get_width(win) - (vim.fn.getwininfo(win)[1] or { textoff = 0 }).textoff
   for _, mark in ipairs(marks) do
     local aside = compose(self.asides[mark[1]] or {})
-    aside.fits = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or "") + aside.width
+    aside.fits = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or "")
+        + aside.width
       <= room
     asides[mark[2]] = aside
   end

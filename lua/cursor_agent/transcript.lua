@@ -186,6 +186,23 @@ function Transcript:finish()
   end
 end
 
+---Whether a window stands at the end of the transcript.
+---@param win integer
+---@return boolean
+function Transcript:is_at_tail(win)
+  return cursor_at_tail(win, vim.api.nvim_buf_line_count(self.buf))
+end
+
+---Takes one window, or all that show the chat, to its end.
+---@param win? integer
+function Transcript:go_to_tail(win)
+  local last = vim.api.nvim_buf_line_count(self.buf)
+  for _, one in ipairs(win and { win } or self:windows()) do
+    self.base[one] = nil
+    to_tail(one, last, last)
+  end
+end
+
 ---How many lines came below while a window showed something further up.
 ---@param win integer
 ---@return integer

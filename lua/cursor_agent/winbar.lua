@@ -127,8 +127,7 @@ function M.chat()
   local right = {} ---@type string[]
   local unseen = chat.transcript:unseen(win)
   if unseen > 0 then
-    right[#right + 1] =
-      part("CursorAgentBarNew", ("%s %d new"):format(chat.transcript.context.icons.below, unseen))
+    right[#right + 1] = part("CursorAgentBarNew", ("%s %d new"):format(chat.transcript.context.icons.below, unseen))
   end
   local text, hl = doing(chat)
   if text then

@@ -41,9 +41,7 @@ function M.add(b, content, context, indent)
         shown = shown + 1
         local number = sign == "-" and old_line or new_line
         local hl = sign == "+" and "CursorAgentDiffAdd" or sign == "-" and "CursorAgentDiffDelete" or nil
-        local sign_hl = sign == "+" and "CursorAgentDiffAddSign"
-          or sign == "-" and "CursorAgentDiffDeleteSign"
-          or nil
+        local sign_hl = sign == "+" and "CursorAgentDiffAddSign" or sign == "-" and "CursorAgentDiffDeleteSign" or nil
         local row = b:line({
           { gutter, "CursorAgentGutter" },
           { ("%" .. width .. "d "):format(number), "CursorAgentLineNr" },

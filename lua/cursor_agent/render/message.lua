@@ -168,10 +168,12 @@ function M.prompt(entry, context)
   end
   for i = 1, math.min(#lines, PROMPT_LINES) do
     local time = i == 1 and entry.started_ms > 0 and os.date("%H:%M", math.floor(entry.started_ms / 1000))
-    bar(b:line(
-      { { lines[i] == "" and nested .. ">" or lines[i], "CursorAgentUser" } },
-      time and { { text = time --[[@as string]], hl = "CursorAgentAside" } } or nil
-    ))
+    bar(b:line({ { lines[i] == "" and nested .. ">" or lines[i], "CursorAgentUser" } }, time and {
+      {
+        text = time --[[@as string]],
+        hl = "CursorAgentAside",
+      },
+    } or nil))
   end
   if #lines > PROMPT_LINES then
     local more = format.plural(#lines - PROMPT_LINES, "line")
@@ -194,7 +196,9 @@ function M.thought_title(entry, context)
   local nested = entry.parent and "  " or ""
   local title = { nested .. context.icons.active .. " ", "CursorAgentThoughtTitle" }
   if not entry.done then
-    return { title, { "Thinking", "CursorAgentThoughtTitle" } }, { { since = entry.started_ms, hl = "CursorAgentAside" } }
+    return { title, { "Thinking", "CursorAgentThoughtTitle" } }, {
+      { since = entry.started_ms, hl = "CursorAgentAside" },
+    }
   end
   local duration = entry.duration_ms
   local words = duration and duration >= 1000 and "Thought for " .. format.duration(duration) or "Thought"

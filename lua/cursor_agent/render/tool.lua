@@ -211,8 +211,7 @@ local function add_attachment(b, content, context, indent)
     { content.uri and "  " .. content.uri or "", "CursorAgentDetail" },
   })
   if content.uri then
-    b.targets[row] = content.uri:find("^file://") and { path = vim.uri_to_fname(content.uri) }
-      or { url = content.uri }
+    b.targets[row] = content.uri:find("^file://") and { path = vim.uri_to_fname(content.uri) } or { url = content.uri }
   end
 end
 

@@ -1,0 +1,325 @@
+-- Everything a key can do: one table that feeds the `<Plug>` mappings, the keys of our buffers and the `g?` help.
+
+local chats = require("cursor_agent.chats")
+local config = require("cursor_agent.config")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"
+
+---@class (exact) cursor_agent.Action
+---@field name string
+---@field desc string
+---@field run fun()
+---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise
+---@field modes? table<cursor_agent.BufferKind, string[]> where they work; Normal mode otherwise
+---@field expr? fun(lhs: string): boolean whether the key means this action where the cursor is, or itself
+
+---Runs something for the current tab's chat.
+---@param work fun(chat: cursor_agent.Chat): any, string?
+---@return fun()
+local function with_chat(work)
+  return function()
+    local chat, why = chats.find()
+    if not chat then
+      notify.notify(why, "warn")
+      return
+    end
+    notify.report(work(chat))
+  end
+end
+
+---Runs a function of the public interface.
+---@param name string
+---@return fun()
+local function api(name)
+  return function()
+    notify.report(require("cursor_agent")[name]())
+  end
+end
+
+---Runs a function of a module for the current chat.
+---@param module string
+---@param name string
+---@param ... any
+---@return fun()
+local function call(module, name, ...)
+  local args = { ... }
+  return with_chat(function(chat)
+    return require("cursor_agent." .. module)[name](chat, unpack(args))
+  end)
+end
+
+---@return boolean
+local function on_first_line()
+  return vim.api.nvim_win_get_cursor(0)[1] == 1 and vim.fn.pumvisible() == 0
+end
+
+---@return boolean
+local function on_last_line()
+  return vim.api.nvim_win_get_cursor(0)[1] == vim.api.nvim_buf_line_count(0) and vim.fn.pumvisible() == 0
+end
+
+---In the order `g?` lists them.
+---@type cursor_agent.Action[]
+M.list = {
+  {
+    name = "send",
+    desc = "Send the prompt, or queue it while a turn runs",
+    run = with_chat(function(chat)
+      return chat.prompt:send()
+    end),
+    keys = { prompt = { "<CR>", "<C-s>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = function(lhs)
+      return lhs ~= "<CR>" or vim.api.nvim_get_mode().mode:sub(1, 1) ~= "i"
+    end,
+  },
+  { name = "cancel", desc = "Stop the turn", run = api("cancel"), keys = { chat = { "<C-c>" }, prompt = { "<C-c>" } } },
+  {
+    name = "focus",
+    desc = "Go to the prompt",
+    run = with_chat(function(chat)
+      require("cursor_agent.window").enter_prompt(chat)
+      return true
+    end),
+    keys = { chat = { "i", "a", "I", "A" } },
+  },
+  {
+    name = "follow",
+    desc = "Open the fold, file, line, link or output under the cursor",
+    run = call("follow", "follow"),
+    keys = { chat = { "<CR>" } },
+  },
+  { name = "file", desc = "Open the file under the cursor", run = call("follow", "file"), keys = { chat = { "gf" } } },
+  {
+    name = "output",
+    desc = "Show the whole output or diff of the tool call",
+    run = call("output", "open"),
+    keys = { chat = { "o" } },
+  },
+  {
+    name = "explain",
+    desc = "Explain the entry: times, raw input and output",
+    run = call("output", "explain"),
+    keys = { chat = { "K" } },
+  },
+  { name = "next-turn", desc = "Next turn", run = call("move", "turn", 1), keys = { chat = { "]]" } } },
+  { name = "prev-turn", desc = "Previous turn", run = call("move", "turn", -1), keys = { chat = { "[[" } } },
+  { name = "next-tool", desc = "Next tool call", run = call("move", "tool", 1), keys = { chat = { "]t" } } },
+  { name = "prev-tool", desc = "Previous tool call", run = call("move", "tool", -1), keys = { chat = { "[t" } } },
+  { name = "yank-code", desc = "Yank the code block", run = call("code", "yank"), keys = { chat = { "gy" } } },
+  {
+    name = "apply-code",
+    desc = "Put the code block below the cursor of the code window",
+    run = call("code", "apply"),
+    keys = { chat = { "gp" } },
+  },
+  {
+    name = "history-prev",
+    desc = "Older prompt, on the first line",
+    run = with_chat(function(chat)
+      chat.prompt:look_back(-1)
+      return true
+    end),
+    keys = { prompt = { "<Up>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = on_first_line,
+  },
+  {
+    name = "history-next",
+    desc = "Newer prompt, on the last line",
+    run = with_chat(function(chat)
+      chat.prompt:look_back(1)
+      return true
+    end),
+    keys = { prompt = { "<Down>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = on_last_line,
+  },
+  {
+    name = "save-unsaved",
+    desc = "Save the modified buffers of the workspace",
+    run = with_chat(function(chat)
+      return chat.prompt:save_unsaved()
+    end),
+    keys = { chat = { "gs" }, prompt = { "gs" } },
+  },
+  {
+    name = "attach-unsaved",
+    desc = "Send the text of modified buffers along",
+    run = with_chat(function(chat)
+      chat.prompt:attach_unsaved()
+      return true
+    end),
+    keys = { chat = { "ga" }, prompt = { "ga" } },
+  },
+  {
+    name = "detach",
+    desc = "Take an attachment away",
+    run = call("pick", "detach"),
+    keys = { prompt = { "gx" } },
+  },
+  {
+    name = "cycle-mode",
+    desc = "Next mode of the agent",
+    run = call("pick", "cycle_mode"),
+    keys = { chat = { "<S-Tab>" }, prompt = { "<S-Tab>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = function()
+      return vim.fn.pumvisible() == 0
+    end,
+  },
+  {
+    name = "mode",
+    desc = "Choose the mode",
+    run = call("pick", "mode"),
+    keys = { chat = { "gm" }, prompt = { "gm" } },
+  },
+  {
+    name = "model",
+    desc = "Choose the model",
+    run = call("pick", "model"),
+    keys = { chat = { "gM" }, prompt = { "gM" } },
+  },
+  { name = "option", desc = "Choose an option of the agent", run = call("pick", "option"), keys = { chat = { "gO" } } },
+  {
+    name = "queue",
+    desc = "List the queued prompts",
+    run = call("queue", "open"),
+    keys = { chat = { "gq" }, prompt = { "gQ" } },
+  },
+  { name = "accept", desc = "Accept the decision that waits", run = api("accept") },
+  { name = "reject", desc = "Reject the decision that waits", run = api("reject") },
+  { name = "toggle", desc = "Open or close the chat", run = api("toggle") },
+  { name = "open", desc = "Open the chat", run = api("open") },
+  { name = "close", desc = "Close the chat; the session goes on", run = api("close"), keys = { chat = { "q" } } },
+  {
+    name = "new",
+    desc = "Start a new session",
+    run = function()
+      notify.report(require("cursor_agent").new({ enter = true }))
+    end,
+  },
+  {
+    name = "prompt",
+    desc = "Open the prompt; from Visual mode with the selection attached",
+    run = function()
+      require("cursor_agent.pick").prompt_with_selection()
+    end,
+  },
+  {
+    name = "add-context",
+    desc = "Attach the file, or from Visual mode the selection, to the next prompt",
+    run = function()
+      require("cursor_agent.pick").add_context()
+    end,
+  },
+  { name = "stop", desc = "End the agent's process; the transcript stays", run = call("control", "stop") },
+  { name = "restart", desc = "Start the agent anew and go on with the session", run = call("control", "restart") },
+  {
+    name = "sessions",
+    desc = "Choose a past session to go on with",
+    run = function()
+      notify.report(require("cursor_agent.pick").sessions())
+    end,
+  },
+  { name = "login", desc = "Log in to the agent in a terminal", run = call("login", "open") },
+  { name = "export", desc = "Show the conversation as markdown", run = call("export", "open") },
+  { name = "log", desc = "Show the messages exchanged with the agent", run = call("log", "open") },
+  {
+    name = "queue-edit",
+    desc = "Edit the queued prompt in the prompt window",
+    run = call("queue", "edit"),
+    keys = { queue = { "<CR>" } },
+  },
+  {
+    name = "queue-remove",
+    desc = "Take the prompt out of the queue",
+    run = call("queue", "remove"),
+    keys = { queue = { "dd" } },
+  },
+  { name = "queue-up", desc = "Send it earlier", run = call("queue", "move", -1), keys = { queue = { "K" } } },
+  { name = "queue-down", desc = "Send it later", run = call("queue", "move", 1), keys = { queue = { "J" } } },
+  {
+    name = "queue-send-now",
+    desc = "Stop the running turn and send it now",
+    run = call("queue", "send_now"),
+    keys = { queue = { "<C-s>" } },
+  },
+  { name = "queue-close", desc = "Close the list", run = call("queue", "close"), keys = { queue = { "q" } } },
+  {
+    name = "help",
+    desc = "List the keys",
+    run = function()
+      require("cursor_agent.help").open()
+    end,
+    keys = { chat = { "g?" }, prompt = { "g?" }, queue = { "g?" } },
+  },
+}
+
+---@type table<string, cursor_agent.Action>
+local by_name = {}
+for _, action in ipairs(M.list) do
+  by_name[action.name] = action
+end
+
+---Runs an action by name.
+---@param name string
+function M.run(name)
+  local action = by_name[name]
+  if action then
+    action.run()
+  end
+end
+
+---The keys of an action in a kind of buffer, as the options have it.
+---@param action cursor_agent.Action
+---@param kind cursor_agent.BufferKind
+---@return string[]
+function M.keys(action, kind)
+  local chosen = (config.get().keymaps[kind] or {})[action.name]
+  if chosen == false then
+    return {}
+  elseif type(chosen) == "string" then
+    return { chosen }
+  elseif type(chosen) == "table" then
+    return chosen
+  end
+  return action.keys and action.keys[kind] or {}
+end
+
+---@param action cursor_agent.Action
+---@param kind cursor_agent.BufferKind
+---@return string[]
+function M.modes(action, kind)
+  return action.modes and action.modes[kind] or { "n" }
+end
+
+---Maps the keys of a kind of buffer.
+---@param buf integer
+---@param kind cursor_agent.BufferKind
+function M.map(buf, kind)
+  for _, action in ipairs(M.list) do
+    for _, lhs in ipairs(M.keys(action, kind)) do
+      local rhs, expr = action.run, action.expr
+      local call_it = ("<Cmd>lua require('cursor_agent.actions').run(%q)<CR>"):format(action.name)
+      vim.keymap.set(M.modes(action, kind), lhs, expr and function()
+        return expr(lhs) and call_it or lhs
+      end or rhs, {
+        buffer = buf,
+        expr = expr ~= nil,
+        nowait = true,
+        desc = "cursor-agent: " .. action.desc,
+      })
+    end
+  end
+  for name in pairs(config.get().keymaps[kind] or {}) do
+    if not by_name[name] then
+      notify.once(("option `keymaps.%s.%s`: there is no such action"):format(kind, name), "warn")
+    end
+  end
+end
+
+return M

@@ -1,0 +1,345 @@
+-- `:CursorAgent {subcommand}`: what each subcommand does and how its arguments complete.
+
+local chats = require("cursor_agent.chats")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---@class (exact) cursor_agent.command.Args
+---@field rest string what follows the subcommand, as typed
+---@field words string[] the same as words
+---@field bang boolean
+---@field first integer? of the range, when one was given
+---@field last integer?
+
+---@class (exact) cursor_agent.Subcommand
+---@field desc string
+---@field run fun(args: cursor_agent.command.Args): any, string?
+---@field complete? fun(words: string[]): string[] candidates for the last of the words
+
+---@return cursor_agent.Chat?
+local function current()
+  return chats.current()
+end
+
+---@param work fun(chat: cursor_agent.Chat, args: cursor_agent.command.Args): any, string?
+---@return fun(args: cursor_agent.command.Args): any, string?
+local function with_chat(work)
+  return function(args)
+    local chat, why = chats.find()
+    if not chat then
+      return nil, why
+    end
+    return work(chat, args)
+  end
+end
+
+---@param list { id: string }[]?
+---@return string[]
+local function ids(list)
+  return vim.tbl_map(function(item)
+    return item.id
+  end, list or {})
+end
+
+---@param args cursor_agent.command.Args
+---@param chat cursor_agent.Chat
+---@return cursor_agent.context.Item?
+local function selection(args, chat)
+  if args.first and args.last then
+    local buf = vim.api.nvim_get_current_buf()
+    return require("cursor_agent.context").range(buf, args.first, args.last, chat.cwd)
+  end
+end
+
+---@param name "mode"|"model"
+---@return cursor_agent.Subcommand
+local function chooser(name)
+  return {
+    desc = ("Set the %s, or choose one"):format(name),
+    run = with_chat(function(chat, args)
+      if args.rest == "" then
+        return require("cursor_agent.pick")[name](chat)
+      end
+      return require("cursor_agent")["set_" .. name](args.rest)
+    end),
+    complete = function()
+      local chat = current()
+      return chat and ids(chat.status[name .. "s"]) or {}
+    end,
+  }
+end
+
+---@param chat cursor_agent.Chat
+---@param id string
+---@return cursor_agent.ConfigOption?
+local function option_of(chat, id)
+  for _, option in ipairs(chat.status.options or {}) do
+    if option.id == id then
+      return option
+    end
+  end
+end
+
+---@type table<string, cursor_agent.Subcommand>
+M.subcommands = {
+  open = {
+    desc = "Open the chat",
+    run = function(args)
+      return require("cursor_agent").open({ agent = args.words[1] })
+    end,
+    complete = function()
+      return require("cursor_agent.config").agent_names()
+    end,
+  },
+  close = {
+    desc = "Close the chat; the session goes on. With ! it ends",
+    run = with_chat(function(chat, args)
+      if args.bang then
+        require("cursor_agent.chat").close(chat)
+        return true
+      end
+      return require("cursor_agent").close()
+    end),
+  },
+  toggle = {
+    desc = "Open or close the chat",
+    run = function()
+      return require("cursor_agent").toggle()
+    end,
+  },
+  new = {
+    desc = "Start a new session, with the agent named",
+    run = function(args)
+      return require("cursor_agent").new({ agent = args.words[1], enter = true })
+    end,
+    complete = function()
+      return require("cursor_agent.config").agent_names()
+    end,
+  },
+  prompt = {
+    desc = "Send a prompt; a range goes along as context. Without text, open the prompt",
+    run = function(args)
+      local chat, why = require("cursor_agent.chat").ensure()
+      if not chat then
+        return nil, why
+      end
+      local item = selection(args, chat)
+      if args.rest == "" then
+        require("cursor_agent.window").open(chat, { enter = true })
+        if item then
+          chat.prompt:attach(item)
+        end
+        return true
+      end
+      local number, problem = chat.prompt:submit(args.rest, item and { item } or {})
+      if number then
+        require("cursor_agent.window").open(chat)
+      end
+      return number, problem
+    end,
+  },
+  cancel = {
+    desc = "Stop the turn",
+    run = function()
+      return require("cursor_agent").cancel()
+    end,
+  },
+  stop = {
+    desc = "End the agent's process; the transcript stays",
+    run = with_chat(function(chat)
+      return require("cursor_agent.control").stop(chat)
+    end),
+  },
+  restart = {
+    desc = "Start the agent anew and go on with the session",
+    run = with_chat(function(chat)
+      return require("cursor_agent.control").restart(chat)
+    end),
+  },
+  mode = chooser("mode"),
+  model = chooser("model"),
+  option = {
+    desc = "Set an option of the agent: {id} {value}, or choose",
+    run = with_chat(function(chat, args)
+      local id, value = args.words[1], args.words[2]
+      if not id or not value then
+        return require("cursor_agent.pick").option(chat, id)
+      end
+      local option = option_of(chat, id)
+      if option and option.type == "boolean" then
+        return require("cursor_agent").set_option(id, value == "true" or value == "on")
+      end
+      return require("cursor_agent").set_option(id, value)
+    end),
+    complete = function(words)
+      local chat = current()
+      if not chat then
+        return {}
+      elseif #words <= 1 then
+        return ids(chat.status.options)
+      end
+      local option = option_of(chat, words[1])
+      if option and option.type == "boolean" then
+        return { "true", "false" }
+      end
+      return ids(option and option.values)
+    end,
+  },
+  sessions = {
+    desc = "Choose a past session to go on with",
+    run = function()
+      return require("cursor_agent.pick").sessions()
+    end,
+  },
+  load = {
+    desc = "Go on with a past session: {id}",
+    run = function(args)
+      if args.rest == "" then
+        return require("cursor_agent.pick").sessions()
+      end
+      return require("cursor_agent").load(args.rest, { enter = true })
+    end,
+  },
+  accept = {
+    desc = "Accept the decision that waits",
+    run = function()
+      return require("cursor_agent").accept()
+    end,
+  },
+  reject = {
+    desc = "Reject the decision that waits",
+    run = function()
+      return require("cursor_agent").reject()
+    end,
+  },
+  context = {
+    desc = "Attach something to the next prompt: a range, {mention} …; `clear` takes all away",
+    run = function(args)
+      local chat, why = require("cursor_agent.chat").ensure()
+      if not chat then
+        return nil, why
+      end
+      local context = require("cursor_agent.context")
+      if args.rest == "clear" then
+        chat.prompt.attached = {}
+        chat.prompt:refresh()
+        return true
+      end
+      local item = selection(args, chat)
+      if item then
+        chat.prompt:attach(item)
+      elseif #args.words == 0 then
+        require("cursor_agent.pick").add_context()
+      end
+      for _, word in ipairs(args.words) do
+        local named, problem = context.resolve(word:gsub("^@", ""), chat.cwd)
+        if not named then
+          return nil, problem
+        end
+        chat.prompt:attach(named)
+      end
+      return true
+    end,
+    complete = function(words)
+      local names = vim.list_extend({ "clear" }, require("cursor_agent.context").names)
+      return vim.list_extend(names, vim.fn.getcompletion(words[#words] or "", "file"))
+    end,
+  },
+  queue = {
+    desc = "List the queued prompts",
+    run = with_chat(function(chat)
+      return require("cursor_agent.queue").open(chat)
+    end),
+  },
+  conflicts = {
+    desc = "Settle files with both unsaved changes and changes of an agent",
+    run = function()
+      return require("cursor_agent.files").settle()
+    end,
+  },
+  export = {
+    desc = "Show the conversation as markdown, or write it to {file}",
+    run = with_chat(function(chat, args)
+      return require("cursor_agent.export").open(chat, args.rest)
+    end),
+    complete = function(words)
+      return vim.fn.getcompletion(words[#words] or "", "file")
+    end,
+  },
+  log = {
+    desc = "Show the messages exchanged with the agent, of {method} only",
+    run = with_chat(function(chat, args)
+      return require("cursor_agent.log").open(chat, args.rest)
+    end),
+    complete = function()
+      return {
+        "initialize",
+        "authenticate",
+        "session/new",
+        "session/load",
+        "session/prompt",
+        "session/update",
+        "session/cancel",
+        "session/request_permission",
+      }
+    end,
+  },
+  login = {
+    desc = "Log in to the agent in a terminal",
+    run = with_chat(function(chat)
+      return require("cursor_agent.login").open(chat)
+    end),
+  },
+}
+
+---@return string[]
+function M.names()
+  local names = vim.tbl_keys(M.subcommands)
+  table.sort(names)
+  return names
+end
+
+---Runs `:CursorAgent`.
+---@param args vim.api.keyset.create_user_command.command_args
+function M.run(args)
+  local name, rest = args.args:match("^(%S*)%s*(.-)%s*$")
+  if name == "" then
+    name = args.range > 0 and "prompt" or "toggle"
+  end
+  local subcommand = M.subcommands[name]
+  if not subcommand then
+    notify.notify(("there is no subcommand `%s`; known are %s"):format(name, table.concat(M.names(), ", ")), "error")
+    return
+  end
+  notify.report(subcommand.run({
+    rest = rest or "",
+    words = vim.split(rest or "", "%s+", { trimempty = true }),
+    bang = args.bang,
+    first = args.range > 0 and args.line1 or nil,
+    last = args.range > 0 and args.line2 or nil,
+  }))
+end
+
+---@param lead string
+---@param line string
+---@param pos integer
+---@return string[]
+function M.complete(lead, line, pos)
+  local typed = line:sub(1, pos):match("CursorAgent!?%s+(.*)$") or ""
+  local words = vim.split(typed, "%s+")
+  local candidates = {} ---@type string[]
+  if #words <= 1 then
+    candidates = M.names()
+  else
+    local subcommand = M.subcommands[table.remove(words, 1)]
+    if subcommand and subcommand.complete then
+      candidates = subcommand.complete(words)
+    end
+  end
+  return vim.tbl_filter(function(candidate)
+    return candidate:sub(1, #lead):lower() == lead:lower()
+  end, candidates)
+end
+
+return M

@@ -1,0 +1,269 @@
+-- Completion in the prompt: `/` for the agent's commands, `@` for what can go along.
+
+local chats = require("cursor_agent.chats")
+local config = require("cursor_agent.config")
+local context = require("cursor_agent.context")
+local format = require("cursor_agent.render.format")
+
+local M = {}
+
+---@class (exact) cursor_agent.complete.Item
+---@field word string what is inserted
+---@field label string what is listed
+---@field kind "command"|"file"|"buffer"|"symbol"|"context"
+---@field detail string
+---@field doc? string
+
+---Files listed at most: more is not looked through by eye.
+local MAX_FILES = 20000
+
+---A listing is used again for so long; then a new one is made while the old one serves.
+local FRESH_MS = 10000
+
+---@type table<string, { files: string[], at: integer, running: boolean }>
+local listings = {}
+
+---@param cwd string
+---@param done fun(files: string[])
+local function list_with(cwd, commands, done)
+  local command = table.remove(commands, 1)
+  if not command then
+    local files = {} ---@type string[]
+    for name, kind in
+      vim.fs.dir(cwd, {
+        depth = 6,
+        skip = function(dir)
+          return not vim.list_contains({ ".git", "node_modules", "target", ".venv" }, vim.fs.basename(dir))
+        end,
+      })
+    do
+      if kind == "file" then
+        files[#files + 1] = name
+        if #files >= MAX_FILES then
+          break
+        end
+      end
+    end
+    return done(files)
+  end
+  local ok = pcall(
+    vim.system,
+    command,
+    { cwd = cwd, text = true },
+    vim.schedule_wrap(function(result)
+      if result.code ~= 0 then
+        return list_with(cwd, commands, done)
+      end
+      local files = vim.split(result.stdout, "\n", { plain = true, trimempty = true })
+      done(vim.list_slice(files, 1, MAX_FILES))
+    end)
+  )
+  if not ok then
+    list_with(cwd, commands, done)
+  end
+end
+
+---The files of a directory, from memory; a stale listing is made anew in the background.
+---@param cwd string
+---@return string[]
+function M.files(cwd)
+  local listing = listings[cwd]
+  if not listing then
+    listing = { files = {}, at = -FRESH_MS, running = false }
+    listings[cwd] = listing
+  end
+  if not listing.running and vim.uv.now() - listing.at >= FRESH_MS then
+    listing.running = true
+    local commands = {
+      { "git", "ls-files", "--cached", "--others", "--exclude-standard" },
+      { "rg", "--files" },
+    }
+    list_with(cwd, commands, function(files)
+      listing.files, listing.at, listing.running = files, vim.uv.now(), false
+    end)
+  end
+  return listing.files
+end
+
+---What is being completed left of the cursor.
+---@param before string the line up to the cursor
+---@param first_line boolean it is the first line of the prompt
+---@return "command"|"mention"|nil kind
+---@return integer start byte where the word begins, from 0
+---@return string word without its `/` or `@`
+function M.word(before, first_line)
+  local command = first_line and before:match("^/([^%s]*)$")
+  if command then
+    return "command", 0, command
+  end
+  local at, mention = before:match("^.*()@([^%s@]*)$")
+  if at and (at == 1 or before:sub(at - 1, at - 1):match("%s")) then
+    return "mention", at - 1, (mention:gsub("^{", ""))
+  end
+  return nil, -1, ""
+end
+
+---@param chat cursor_agent.Chat
+---@return cursor_agent.complete.Item[]
+local function commands(chat)
+  local items = {} ---@type cursor_agent.complete.Item[]
+  for _, command in ipairs(chat.status.commands or {}) do
+    items[#items + 1] = {
+      word = "/" .. command.name,
+      label = "/" .. command.name .. (command.hint and " " .. command.hint or ""),
+      kind = "command",
+      detail = format.first_line(command.description or "", 80),
+      doc = command.description,
+    }
+  end
+  return items
+end
+
+---@param path string
+---@return string
+local function mention(path)
+  return path:find("%s") and ("@{%s}"):format(path) or "@" .. path
+end
+
+---@param chat cursor_agent.Chat
+---@param word string
+---@return cursor_agent.complete.Item[]
+local function mentions(chat, word)
+  local items, seen = {}, {} ---@type cursor_agent.complete.Item[], table<string, boolean>
+  local function add(item)
+    if not seen[item.word] then
+      seen[item.word] = true
+      items[#items + 1] = item
+    end
+  end
+  local docs = {
+    selection = "what was last selected in the code window",
+    diagnostics = "errors and warnings in the editor",
+    diff = "git diff of what is not committed",
+    buffer = "the file in the code window",
+  }
+  for _, name in ipairs(context.names) do
+    add({ word = "@" .. name, label = "@" .. name, kind = "context", detail = docs[name] or "" })
+  end
+  local root = chat.cwd .. "/"
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    local path = vim.api.nvim_buf_get_name(buf)
+    if vim.bo[buf].buflisted and vim.bo[buf].buftype == "" and path ~= "" then
+      local short = path:sub(1, #root) == root and path:sub(#root + 1) or path
+      add({
+        word = mention(short),
+        label = "@" .. short,
+        kind = "buffer",
+        detail = vim.bo[buf].modified and "buffer, unsaved" or "buffer",
+      })
+    end
+  end
+  for _, path in ipairs(M.files(chat.cwd)) do
+    add({ word = mention(path), label = "@" .. path, kind = "file", detail = "" })
+  end
+  if word == "" or ("symbol:"):sub(1, #word) == word or word:find("^symbol:") then
+    for _, symbol in ipairs(require("cursor_agent.symbols").list()) do
+      add({
+        word = "@symbol:" .. symbol.name,
+        label = "@symbol:" .. symbol.name,
+        kind = "symbol",
+        detail = ("%s, line %d"):format(symbol.kind:lower(), symbol.first),
+      })
+    end
+  end
+  return items
+end
+
+---What fits left of the cursor, best first.
+---@param chat cursor_agent.Chat
+---@param before string
+---@param first_line boolean
+---@return cursor_agent.complete.Item[] items
+---@return integer start
+function M.items(chat, before, first_line)
+  local kind, start, word = M.word(before, first_line)
+  if not kind then
+    return {}, -1
+  end
+  local items = kind == "command" and commands(chat) or mentions(chat, word)
+  if word ~= "" then
+    items = vim.fn.matchfuzzy(items, word, { key = "label", limit = 200 })
+  end
+  return vim.list_slice(items, 1, 200), start
+end
+
+local LETTERS = { command = "c", file = "f", buffer = "b", symbol = "s", context = "@" }
+
+---'completefunc' of the prompt.
+---@param findstart integer
+---@param base string
+---@return integer|table
+function M.completefunc(findstart, base)
+  local chat = chats.current()
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  local before = vim.api.nvim_get_current_line():sub(1, col)
+  if findstart == 1 then
+    local kind, start = M.word(before, row == 1)
+    return kind and start or -3
+  end
+  if not chat then
+    return {}
+  end
+  local words = {}
+  for _, item in ipairs((M.items(chat, before .. base, row == 1))) do
+    words[#words + 1] = {
+      word = item.word,
+      abbr = item.label,
+      menu = item.detail,
+      kind = LETTERS[item.kind],
+      info = item.doc,
+      icase = 1,
+      dup = 0,
+    }
+  end
+  return { words = words, refresh = "always" }
+end
+
+---Whether a completion plugin looks after the buffer: then nothing is offered unasked.
+---@return boolean
+local function has_plugin()
+  return package.loaded["blink.cmp"] ~= nil or package.loaded["cmp"] ~= nil or package.loaded["mini.completion"] ~= nil
+end
+
+---Offers completion as soon as `/` or `@` is typed.
+---@param buf integer
+function M.attach(buf)
+  vim.api.nvim_create_autocmd("TextChangedI", {
+    buffer = buf,
+    desc = "cursor-agent: offer completion while typing",
+    callback = function()
+      if not config.get().prompt.autocomplete or has_plugin() or vim.fn.pumvisible() == 1 then
+        return
+      end
+      local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+      local before = vim.api.nvim_get_current_line():sub(1, col)
+      if M.word(before, row == 1) then
+        -- Nothing is chosen until the user does; 'completeopt' is local to the buffer from 0.11 on, so it is set and
+        -- put back around the keys that ask for the menu.
+        local old = vim.o.completeopt
+        vim.o.completeopt = "menuone,noselect,noinsert"
+        vim.api.nvim_feedkeys(vim.keycode("<C-x><C-u>"), "n", false)
+        vim.schedule(function()
+          vim.o.completeopt = old
+        end)
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd("InsertEnter", {
+    buffer = buf,
+    desc = "cursor-agent: list the files before they are asked for",
+    callback = function()
+      local chat = chats.of_buffer(buf)
+      if chat then
+        M.files(chat.cwd)
+      end
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,398 @@
+-- What goes along with a prompt: files, selections, diagnostics and the rest of what `@` can name.
+
+local format = require("cursor_agent.render.format")
+
+local M = {}
+
+---@class (exact) cursor_agent.context.Item something attached to a prompt
+---@field label string as shown: `@src/parser.rs`
+---@field blocks fun(): cursor_agent.Block[]?, string? made when the prompt is sent
+
+---@param path string
+---@return integer? buf loaded
+local function loaded_buffer(path)
+  local buf = vim.fn.bufnr("^" .. vim.fn.fnameescape(path) .. "$")
+  if buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == path then
+    return buf
+  end
+end
+
+---@param path string
+---@param first? integer
+---@param last? integer
+---@return string[]?
+local function lines_of(path, first, last)
+  local buf = loaded_buffer(path)
+  local lines ---@type string[]
+  if buf then
+    lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  elseif vim.fn.filereadable(path) == 1 then
+    lines = vim.fn.readfile(path)
+  else
+    return nil
+  end
+  return vim.list_slice(lines, first or 1, last or #lines)
+end
+
+---Text as a fenced block that its own fences cannot close.
+---@param lines string[]
+---@param language string
+---@return string
+local function fenced(lines, language)
+  local fence = "```"
+  for _, line in ipairs(lines) do
+    local marks = line:match("^%s*(```+)")
+    if marks and #marks >= #fence then
+      fence = marks .. "`"
+    end
+  end
+  return ("%s%s\n%s\n%s"):format(fence, language, table.concat(lines, "\n"), fence)
+end
+
+---@param path string
+---@param cwd string
+---@param first? integer
+---@param last? integer
+---@return cursor_agent.context.Item
+function M.file(path, cwd, first, last)
+  local short = format.path(path, cwd)
+  if not first then
+    return {
+      label = "@" .. short,
+      blocks = function()
+        local buf = loaded_buffer(path)
+        local text = buf
+          and vim.bo[buf].modified
+          and table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), "\n") .. "\n"
+        return { { type = "file", label = "@" .. short, path = path, text = text or nil } }
+      end,
+    }
+  end
+  last = last or first
+  local span = first == last and tostring(first) or ("%d-%d"):format(first, last)
+  local label = ("@%s:%s"):format(short, span)
+  return {
+    label = label,
+    blocks = function()
+      local lines = lines_of(path, first, last)
+      if not lines then
+        return nil, ("%s cannot be read"):format(short)
+      end
+      local text = ("Lines %s of %s:\n%s"):format(
+        span,
+        short,
+        fenced(lines, vim.filetype.match({ filename = path }) or "")
+      )
+      return { { type = "text", label = label, path = path, line = first, text = text } }
+    end,
+  }
+end
+
+---Text of a buffer as it stands, saved or not.
+---@param buf integer
+---@param cwd string
+---@return cursor_agent.context.Item
+function M.unsaved(buf, cwd)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local short = name ~= "" and format.path(name, cwd) or ("buffer %d"):format(buf)
+  local label = "@" .. short .. " (unsaved)"
+  return {
+    label = label,
+    blocks = function()
+      local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+      local text = ("%s has unsaved changes in the editor; this is its text, the disk has an older one:\n%s"):format(
+        short,
+        fenced(lines, vim.bo[buf].filetype)
+      )
+      return { { type = "text", label = label, path = name ~= "" and name or nil, text = text } }
+    end,
+  }
+end
+
+---@param lines string[]
+---@param number integer
+---@return cursor_agent.context.Item
+function M.paste(lines, number)
+  local label = ("[paste %d: %s]"):format(number, format.plural(#lines, "line"))
+  return {
+    label = label,
+    blocks = function()
+      return { { type = "text", label = label, text = ("%s\n%s"):format(label, table.concat(lines, "\n")) } }
+    end,
+  }
+end
+
+local IMAGES = { png = "image/png", jpg = "image/jpeg", jpeg = "image/jpeg", gif = "image/gif", webp = "image/webp" }
+
+---The type of an image by its name; nil when it is none.
+---@param path string
+---@return string?
+function M.image_type(path)
+  local extension = path:match("%.(%w+)$")
+  return extension and IMAGES[extension:lower()]
+end
+
+---@param path string
+---@return cursor_agent.context.Item
+function M.image(path)
+  local label = "img " .. vim.fs.basename(path)
+  return {
+    label = label,
+    blocks = function()
+      local file, why = io.open(path, "rb")
+      if not file then
+        return nil, why
+      end
+      local data = file:read("*a")
+      file:close()
+      return {
+        { type = "image", label = label, path = path, data = vim.base64.encode(data), mime = M.image_type(path) },
+      }
+    end,
+  }
+end
+
+---@param cwd string
+---@return cursor_agent.context.Item?, string?
+local function selection(cwd)
+  local win = require("cursor_agent.window").code_window()
+  if not win then
+    return nil, "there is no code window to take a selection from"
+  end
+  local buf = vim.api.nvim_win_get_buf(win)
+  local first = vim.api.nvim_buf_get_mark(buf, "<")[1]
+  local last = vim.api.nvim_buf_get_mark(buf, ">")[1]
+  if first == 0 or last == 0 then
+    return nil, "nothing was selected in the code window yet"
+  end
+  return M.range(buf, first, last, cwd)
+end
+
+---Lines of a buffer, taken now: the buffer may change before the prompt is sent.
+---@param buf integer
+---@param first integer
+---@param last integer
+---@param cwd string
+---@return cursor_agent.context.Item
+function M.range(buf, first, last, cwd)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local short = name ~= "" and format.path(name, cwd) or ("buffer %d"):format(buf)
+  local lines = vim.api.nvim_buf_get_lines(buf, first - 1, last, false)
+  local label = ("@selection %s:%d-%d"):format(short, first, last)
+  local text = ("Selected lines %d-%d of %s:\n%s"):format(first, last, short, fenced(lines, vim.bo[buf].filetype))
+  return {
+    label = label,
+    blocks = function()
+      return { { type = "text", label = label, path = name ~= "" and name or nil, line = first, text = text } }
+    end,
+  }
+end
+
+local SEVERITY = { "error", "warning", "info", "hint" }
+
+---@param cwd string
+---@return cursor_agent.context.Item?, string?
+local function diagnostics(cwd)
+  local found = vim.diagnostic.get()
+  if #found == 0 then
+    return nil, "there are no diagnostics"
+  end
+  table.sort(found, function(a, b)
+    if a.bufnr ~= b.bufnr then
+      return a.bufnr < b.bufnr
+    end
+    return a.lnum < b.lnum
+  end)
+  local lines = {} ---@type string[]
+  for _, one in ipairs(found) do
+    local path = format.path(vim.api.nvim_buf_get_name(one.bufnr), cwd)
+    lines[#lines + 1] = ("%s:%d:%d: %s: %s"):format(
+      path,
+      one.lnum + 1,
+      one.col + 1,
+      SEVERITY[one.severity] or "",
+      one.message:gsub("\n", " ")
+    )
+  end
+  local label = "@diagnostics"
+  return {
+    label = label,
+    blocks = function()
+      return { { type = "text", label = label, text = "Diagnostics in the editor:\n" .. table.concat(lines, "\n") } }
+    end,
+  }
+end
+
+---@param cwd string
+---@return cursor_agent.context.Item?, string?
+local function git_diff(cwd)
+  return {
+    label = "@diff",
+    blocks = function()
+      local ok, done = pcall(function()
+        return vim.system({ "git", "diff", "HEAD" }, { cwd = cwd, text = true, timeout = 5000 }):wait()
+      end)
+      if not ok or done.code ~= 0 then
+        return nil, "git diff failed: " .. vim.trim(ok and done.stderr or tostring(done))
+      end
+      if vim.trim(done.stdout) == "" then
+        return nil, "git diff: nothing has changed since the last commit"
+      end
+      local text = "Uncommitted changes:\n" .. fenced(vim.split(vim.trim(done.stdout), "\n"), "diff")
+      return { { type = "text", label = "@diff", text = text } }
+    end,
+  }
+end
+
+---@param name string
+---@param cwd string
+---@return cursor_agent.context.Item?, string?
+local function symbol(name, cwd)
+  for _, one in ipairs(require("cursor_agent.symbols").list()) do
+    if one.name == name then
+      local item = M.file(one.path, cwd, one.first, one.last)
+      local blocks = item.blocks
+      item.label = "@symbol:" .. name
+      item.blocks = function()
+        local list, why = blocks()
+        if list then
+          list[1].label = item.label
+        end
+        return list, why
+      end
+      return item
+    end
+  end
+  return nil, ("there is no symbol %s in the code window"):format(name)
+end
+
+---What is named by words instead of a path.
+M.names = { "selection", "diagnostics", "diff", "buffer" }
+
+---The thing a mention names: `src/parser.rs`, `src/parser.rs:12-40`, `selection`, `symbol:parse` …
+---@param mention string without the `@`
+---@param cwd string
+---@return cursor_agent.context.Item?, string?
+function M.resolve(mention, cwd)
+  if mention == "selection" then
+    return selection(cwd)
+  elseif mention == "diagnostics" then
+    return diagnostics(cwd)
+  elseif mention == "diff" then
+    return git_diff(cwd)
+  elseif mention == "buffer" then
+    local win = require("cursor_agent.window").code_window()
+    local path = win and vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)) or ""
+    if path == "" then
+      return nil, "there is no file in the code window"
+    end
+    return M.file(path, cwd)
+  elseif mention:find("^symbol:") then
+    return symbol(mention:sub(8), cwd)
+  end
+  local path, first, last = mention:match("^(.-):(%d+)%-(%d+)$")
+  if not path then
+    path, first = mention:match("^(.-):(%d+)$")
+  end
+  path = vim.fs.normalize(path or mention)
+  local full = path:sub(1, 1) == "/" and path or vim.fs.joinpath(cwd, path)
+  full = vim.fs.normalize(full)
+  if not vim.uv.fs_stat(full) and not loaded_buffer(full) then
+    return nil, ("there is no file %s"):format(path)
+  end
+  if not first and M.image_type(full) then
+    return M.image(full)
+  end
+  local first_line = tonumber(first) --[[@as integer?]]
+  local last_line = tonumber(last) --[[@as integer?]]
+  return M.file(full, cwd, first_line, last_line)
+end
+
+---The mentions in a text: `@word`, or `@{words}` for a path with spaces. An address like a@b.c is none.
+---@param text string
+---@return string[]
+function M.mentions(text)
+  local found, seen = {}, {}
+  local function add(mention)
+    if mention ~= "" and not seen[mention] then
+      seen[mention] = true
+      found[#found + 1] = mention
+    end
+  end
+  local plain = (" " .. text):gsub("```.-```", " "):gsub("`[^`\n]*`", " ")
+  for before, mention in plain:gmatch("(%s?)@{([^}\n]+)}") do
+    if before ~= "" then
+      add(mention)
+    end
+  end
+  for mention in plain:gmatch("%s@([^%s{@][^%s@]*)") do
+    add((mention:gsub("[.,;:!?)%]'\"]+$", "")))
+  end
+  return found
+end
+
+---Everything a prompt takes along: its mentions, then what is attached. A mention that names nothing stays plain text.
+---@param text string
+---@param attached cursor_agent.context.Item[]
+---@param cwd string
+---@return cursor_agent.Block[]?, string?
+function M.collect(text, attached, cwd)
+  local blocks, seen = {}, {} ---@type cursor_agent.Block[], table<string, boolean>
+  local items = {} ---@type cursor_agent.context.Item[]
+  for _, mention in ipairs(M.mentions(text)) do
+    local named = vim.list_contains(M.names, mention) or mention:find("^symbol:") ~= nil
+    local item, why = M.resolve(mention, cwd)
+    if item then
+      items[#items + 1] = item
+    elseif named then
+      return nil, why
+    end
+  end
+  vim.list_extend(items, attached)
+  for _, item in ipairs(items) do
+    if not seen[item.label] then
+      seen[item.label] = true
+      local list, why = item.blocks()
+      if not list then
+        return nil, why
+      end
+      vim.list_extend(blocks, list)
+    end
+  end
+  return blocks
+end
+
+---Reads what a caller of the Lua interface gave as context: mentions, paths, or blocks.
+---@param given any
+---@param cwd string
+---@return cursor_agent.context.Item[]?, string?
+function M.read(given, cwd)
+  if given == nil then
+    return {}
+  end
+  if type(given) ~= "table" then
+    return nil, ("context: expected a list, got %s"):format(type(given))
+  end
+  local items = {} ---@type cursor_agent.context.Item[]
+  for i, one in ipairs(given) do
+    if type(one) == "string" then
+      local item, why = M.resolve(one:gsub("^@", ""), cwd)
+      if not item then
+        return nil, why
+      end
+      items[i] = item
+    elseif type(one) == "table" and type(one.type) == "string" then
+      items[i] = {
+        label = one.label or one.path or one.type,
+        blocks = function()
+          return { one }
+        end,
+      }
+    else
+      return nil, ("context[%d]: expected a mention or a block, got %s"):format(i, type(one))
+    end
+  end
+  return items
+end
+
+return M

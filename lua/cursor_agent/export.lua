@@ -1,0 +1,101 @@
+-- The conversation as a markdown document.
+
+local format = require("cursor_agent.render.format")
+local native = require("cursor_agent.native")
+
+local M = {}
+
+---@param entry cursor_agent.Entry
+---@param cwd string
+---@return string[]
+local function tool_lines(entry, cwd)
+  local tool = entry.tool --[[@as cursor_agent.ToolCall]]
+  local block = require("cursor_agent.render.tool").render(entry, {
+    cwd = cwd,
+    icons = require("cursor_agent.render.icons").sets.unicode,
+    diff_lines = math.huge,
+    output_lines = 40,
+    fold_tools = false,
+  })
+  local lines = { ("- %s"):format(vim.trim(block.lines[1])), "" }
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "diff" then
+      vim.list_extend(lines, { "  ```diff" })
+      for _, hunk in ipairs(content.hunks or {}) do
+        for _, item in ipairs(hunk.lines) do
+          lines[#lines + 1] = "  " .. item[1] .. item[2]
+        end
+      end
+      vim.list_extend(lines, { "  ```", "" })
+    end
+  end
+  return lines
+end
+
+---@param entries cursor_agent.Entry[]
+---@param title string
+---@param cwd string
+---@return string[]
+function M.markdown(entries, title, cwd)
+  local lines = { "# " .. title, "" }
+  local function add(text)
+    vim.list_extend(lines, vim.split(vim.trim(text), "\n", { plain = true }))
+    lines[#lines + 1] = ""
+  end
+  for _, entry in ipairs(entries) do
+    if entry.kind == "user" then
+      add("## " .. os.date("%Y-%m-%d %H:%M", math.floor(entry.started_ms / 1000)))
+      add("> " .. entry.text:gsub("\n", "\n> "))
+      if entry.context and #entry.context > 0 then
+        add("> " .. table.concat(entry.context, " · "))
+      end
+    elseif entry.kind == "agent" then
+      add(entry.text)
+    elseif entry.kind == "thought" then
+      add("<details><summary>Thought</summary>\n\n" .. vim.trim(entry.text) .. "\n\n</details>")
+    elseif entry.kind == "tool" then
+      vim.list_extend(lines, tool_lines(entry, cwd))
+    elseif entry.kind == "plan" then
+      for _, todo in ipairs(entry.todos or {}) do
+        lines[#lines + 1] = ("- [%s] %s"):format(todo.status == "completed" and "x" or " ", todo.content)
+      end
+      lines[#lines + 1] = ""
+    elseif entry.text ~= "" then
+      add("*" .. format.first_line(entry.text, 400) .. "*")
+    end
+  end
+  return lines
+end
+
+---Shows the conversation as markdown, or writes it to a file.
+---@param chat cursor_agent.Chat
+---@param path? string
+---@return boolean?, string?
+function M.open(chat, path)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
+  local lines = M.markdown(library.transcript(chat.key), title, chat.cwd)
+  if path and path ~= "" then
+    path = vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))
+    if vim.uv.fs_stat(path) then
+      return nil, ("%s exists already"):format(path)
+    end
+    local ok, problem = pcall(vim.fn.writefile, lines, path)
+    if not ok then
+      return nil, tostring(problem)
+    end
+    require("cursor_agent.notify").notify("written to " .. path)
+    return true
+  end
+  require("cursor_agent.scratch").open(lines, {
+    name = ("%d/export"):format(chat.key),
+    filetype = "markdown",
+    modifiable = true,
+  })
+  return true
+end
+
+return M

@@ -1,0 +1,352 @@
+-- The public interface: what commands, mappings and other people's configs call.
+--
+-- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.
+-- A call that cannot do what it was asked returns nil and a message; it never raises for what a user can cause.
+
+local M = {}
+
+---@alias cursor_agent.Session cursor_agent.Key|string
+
+---@class (exact) cursor_agent.OpenOpts
+---@field agent? string for a chat that has to be made first
+---@field cwd? string
+---@field mode? string
+---@field enter? boolean go to the prompt; true unless said otherwise
+---@field position? "right"|"left"|"bottom"|"float"|"tab" instead of the option's
+
+---@class (exact) cursor_agent.NewOpts
+---@field agent? string an entry of `agents`
+---@field cwd? string
+---@field mode? string
+---@field model? string
+---@field open? boolean false: no window
+---@field enter? boolean go to the prompt
+
+---@class (exact) cursor_agent.PromptOpts
+---@field session? cursor_agent.Session
+---@field context? (string|cursor_agent.Block)[] mentions such as "@src/parser.rs" or "@diff", or blocks
+---@field open? boolean false: no window
+
+---Runs a call that came from inside a fast event (a uv callback) as soon as the editor may be touched.
+---@generic F: function
+---@param work F
+---@return F
+local function deferrable(work)
+  return function(...)
+    if vim.in_fast_event() then
+      local args = vim.F.pack_len(...)
+      vim.schedule(function()
+        require("cursor_agent.notify").report(work(vim.F.unpack_len(args)))
+      end)
+      return nil, "put off until the editor may be touched: this was called in a fast event"
+    end
+    return work(...)
+  end
+end
+
+---Finds the chat that is meant and the library.
+---@param session cursor_agent.Session?
+---@return cursor_agent.Chat?
+---@return cursor_agent.Native|string library or why not
+local function find(session)
+  local chat, why = require("cursor_agent.chats").find(session)
+  if not chat then
+    return nil, why or ""
+  end
+  local library, problem = require("cursor_agent.native").get()
+  if not library then
+    return nil, problem or ""
+  end
+  return chat, library
+end
+
+---Records options. Optional; nothing is started.
+---@param opts? table
+function M.setup(opts)
+  require("cursor_agent.config").setup(opts)
+end
+
+---Opens the chat of the current tab, or a new one, and goes to its prompt.
+---@param opts? cursor_agent.OpenOpts
+---@return cursor_agent.Key?, string?
+M.open = deferrable(function(opts)
+  opts = opts or {}
+  local chat, why = require("cursor_agent.chat").ensure(opts)
+  if not chat then
+    return nil, why
+  end
+  require("cursor_agent.window").open(chat, { enter = opts.enter ~= false, position = opts.position })
+  return chat.key
+end)
+
+---Takes the chat off the current tab. The session goes on.
+---@return boolean?, string?
+M.close = deferrable(function()
+  local chat, why = require("cursor_agent.chats").find()
+  if not chat then
+    return nil, why
+  end
+  require("cursor_agent.window").close(chat)
+  return true
+end)
+
+---Opens the chat, or takes it off the current tab.
+---@return cursor_agent.Key|boolean?, string?
+M.toggle = deferrable(function()
+  local chat = require("cursor_agent.chats").current()
+  if chat and require("cursor_agent.window").is_open(chat) then
+    return M.close()
+  end
+  return M.open()
+end)
+
+---Starts a new session and shows it.
+---@param opts? cursor_agent.NewOpts
+---@return cursor_agent.Key?, string?
+M.new = deferrable(function(opts)
+  opts = opts or {}
+  local chat, why = require("cursor_agent.chat").new(opts)
+  if not chat then
+    return nil, why
+  end
+  if opts.open ~= false then
+    require("cursor_agent.window").open(chat, { enter = opts.enter })
+  end
+  return chat.key
+end)
+
+---Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
+---@param text string
+---@param opts? cursor_agent.PromptOpts
+---@return integer? number of the prompt
+---@return string?
+M.prompt = deferrable(function(text, opts)
+  opts = opts or {}
+  if type(text) ~= "string" then
+    return nil, ("prompt: expected a string, got %s"):format(type(text))
+  end
+  local chat, why
+  if opts.session then
+    chat, why = require("cursor_agent.chats").find(opts.session)
+  else
+    chat, why = require("cursor_agent.chat").ensure()
+  end
+  if not chat then
+    return nil, why
+  end
+  local items, problem = require("cursor_agent.context").read(opts.context, chat.cwd)
+  if not items then
+    return nil, problem
+  end
+  local number, trouble = chat.prompt:submit(text, items)
+  if number and opts.open ~= false then
+    require("cursor_agent.window").open(chat)
+  end
+  return number, trouble
+end)
+
+---Stops the turn: decisions that wait are answered as cancelled, the text so far stays.
+---@param session? cursor_agent.Session
+---@return boolean?, string?
+M.cancel = deferrable(function(session)
+  local chat, library = find(session)
+  if not chat then
+    return nil, library
+  end
+  return library.cancel(chat.key)
+end)
+
+---@param id string
+---@param session? cursor_agent.Session
+---@return boolean?, string?
+M.set_mode = deferrable(function(id, session)
+  local chat, library = find(session)
+  if not chat then
+    return nil, library
+  end
+  return library.set_mode(chat.key, tostring(id))
+end)
+
+---@param id string
+---@param session? cursor_agent.Session
+---@return boolean?, string?
+M.set_model = deferrable(function(id, session)
+  local chat, library = find(session)
+  if not chat then
+    return nil, library
+  end
+  return library.set_model(chat.key, tostring(id))
+end)
+
+---Sets a config option the agent offers; `status().options` lists them.
+---@param id string
+---@param value string|boolean
+---@param session? cursor_agent.Session
+---@return boolean?, string?
+M.set_option = deferrable(function(id, value, session)
+  local chat, library = find(session)
+  if not chat then
+    return nil, library
+  end
+  if type(value) ~= "string" and type(value) ~= "boolean" then
+    return nil, ("set_option: expected a string or a boolean, got %s"):format(type(value))
+  end
+  return library.set_option(chat.key, tostring(id), value)
+end)
+
+---@class (exact) cursor_agent.PastSession
+---@field id string
+---@field title string?
+---@field cwd string?
+---@field agent string
+---@field updated_at string?
+
+---Asks the agent of the current chat for its past sessions.
+---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
+---@return boolean?, string?
+M.sessions = deferrable(function(callback)
+  local chat, why = require("cursor_agent.chat").ensure()
+  local library, problem = require("cursor_agent.native").get()
+  if not chat or not library then
+    return nil, why or problem
+  end
+  local request, trouble = library.list_sessions(chat.key)
+  if not request then
+    return nil, trouble
+  end
+  require("cursor_agent.changes").await(request, function(ok, value)
+    if ok then
+      callback(value)
+    else
+      callback(nil, tostring(value))
+    end
+  end)
+  return true
+end)
+
+---Goes on with a past session.
+---@param id string the agent's session id
+---@param opts? cursor_agent.NewOpts
+---@return cursor_agent.Key?, string?
+M.load = deferrable(function(id, opts)
+  opts = opts or {}
+  local chats = require("cursor_agent.chats")
+  local chat = chats.find(id)
+  local why
+  if not chat then
+    chat, why = require("cursor_agent.chat").new({
+      agent = opts.agent,
+      cwd = opts.cwd,
+      mode = opts.mode,
+      model = opts.model,
+      load = id,
+    })
+  end
+  if not chat then
+    return nil, why
+  end
+  chats.use(chat)
+  if opts.open ~= false then
+    require("cursor_agent.window").open(chat, { enter = opts.enter })
+  end
+  return chat.key
+end)
+
+---What a session is doing. Without any chat the state is `stopped`.
+---@param session? cursor_agent.Session
+---@return cursor_agent.Status?, string?
+function M.status(session)
+  local chat, library = find(session)
+  if chat then
+    return library.status(chat.key)
+  elseif session ~= nil then
+    return nil, library --[[@as string]]
+  end
+  local config = require("cursor_agent.config").get()
+  return {
+    state = "stopped",
+    agent = config.agent,
+    cwd = vim.fn.getcwd(),
+    pending = 0,
+    queued = 0,
+    modes = {},
+    models = {},
+    options = {},
+    commands = {},
+    queue = {},
+    todos = {},
+    error = require("cursor_agent.native").failure(),
+  } --[[@as cursor_agent.Status]]
+end
+
+---Decisions that wait for the user, oldest first.
+---@param session? cursor_agent.Session
+---@return cursor_agent.Decision[]?, string?
+function M.pending(session)
+  local chat, library = find(session)
+  if not chat then
+    if session == nil then
+      return {}
+    end
+    return nil, library --[[@as string]]
+  end
+  return library.pending(chat.key)
+end
+
+---Answers a decision: `{ option = … }`, `{ answers = … }`, `{ skip = true }`, `{ accept = true }`, `{ reject = true }`
+---or `{ cancel = true }`.
+---@param id integer
+---@param answer table
+---@return boolean?, string?
+M.answer = deferrable(function(id, answer)
+  local library, why = require("cursor_agent.native").get()
+  if not library then
+    return nil, why
+  end
+  if type(id) ~= "number" or type(answer) ~= "table" then
+    return nil, "answer: expected the number of a decision and a table"
+  end
+  return library.answer(id, answer)
+end)
+
+---Accepts the decision that waits: allows once, or accepts the plan.
+---@return boolean?, string?
+M.accept = deferrable(function()
+  return require("cursor_agent.decide").decide("accept")
+end)
+
+---Rejects the decision that waits.
+---@return boolean?, string?
+M.reject = deferrable(function()
+  return require("cursor_agent.decide").decide("reject")
+end)
+
+---The conversation, nothing cut.
+---@param session? cursor_agent.Session
+---@return cursor_agent.Entry[]?, string?
+function M.transcript(session)
+  local chat, library = find(session)
+  if not chat then
+    return nil, library --[[@as string]]
+  end
+  return library.transcript(chat.key)
+end
+
+---The files the agent changed.
+---@param session? cursor_agent.Session
+---@return cursor_agent.FileChange[]?, string?
+function M.changes(session)
+  local chat, library = find(session)
+  if not chat then
+    return nil, library --[[@as string]]
+  end
+  return library.changes(chat.key)
+end
+
+---A short text for a statusline, cheap to call on every redraw.
+---@return string
+function M.statusline()
+  return require("cursor_agent.statusline").text()
+end
+
+return M
