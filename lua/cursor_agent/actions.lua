@@ -23,7 +23,7 @@ local function with_chat(work)
   return function()
     local chat, why = chats.find()
     if not chat then
-      notify.notify(why, "warn")
+      notify.notify(why or "", "warn")
       return
     end
     notify.report(work(chat))
@@ -31,11 +31,12 @@ local function with_chat(work)
 end
 
 ---Runs a function of the public interface.
----@param name string
+---@param name "accept"|"cancel"|"close"|"open"|"reject"|"toggle"
 ---@return fun()
 local function api(name)
   return function()
-    notify.report(require("cursor_agent")[name]())
+    local run = require("cursor_agent")[name] --[[@as fun(): any, string?]]
+    notify.report(run())
   end
 end
 

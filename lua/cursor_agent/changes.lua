@@ -37,12 +37,12 @@ end
 local handlers = {
   append = function(change, chat)
     if chat then
-      chat.transcript:append(change.entry, change.text)
+      chat.transcript:append(change.entry --[[@as integer]], change.text or "")
     end
   end,
   entry = function(change, chat)
     if chat then
-      chat.transcript:entry(change.entry, change.data)
+      chat.transcript:entry(change.entry --[[@as integer]], change.data)
     end
   end,
   reset = function(_, chat)
@@ -56,19 +56,22 @@ local handlers = {
     end
   end,
   event = function(change)
-    M.fire(change.name, change.data)
+    M.fire(change.name --[[@as string]], change.data)
   end,
   decision = function(change)
     require("cursor_agent.decide").on_decision(change.data)
   end,
   decided = function(change)
-    require("cursor_agent.decide").on_decided(change.id, change.how)
+    require("cursor_agent.decide").on_decided(change.id --[[@as integer]], change.how or "")
   end,
   editor = function(change)
-    require("cursor_agent.files").serve(change.id, change.request)
+    require("cursor_agent.files").serve(
+      change.id --[[@as integer]],
+      change.request --[[@as cursor_agent.EditorRequest]]
+    )
   end,
   edited = function(change, chat)
-    require("cursor_agent.files").edited(change.path, chat)
+    require("cursor_agent.files").edited(change.path --[[@as string]], chat)
   end,
   result = function(change)
     local callback = waiting[change.id]
@@ -78,7 +81,7 @@ local handlers = {
     end
   end,
   notify = function(change)
-    notify.notify(change.message, change.level)
+    notify.notify(change.message or "", change.level)
   end,
 }
 

@@ -94,12 +94,8 @@ function M.new(opts)
   if not key then
     return nil, problem
   end
-  local chat = {
-    key = key,
-    agent = name,
-    cwd = spec.cwd,
-    status = assert(library.status(key)),
-  } --[[@as cursor_agent.Chat]]
+  ---@diagnostic disable-next-line: missing-fields the buffers are made from it below
+  local chat = { key = key, agent = name, cwd = spec.cwd, status = assert(library.status(key)) } ---@type cursor_agent.Chat
   chats.add(chat)
   chats.use(chat)
   make_transcript(chat)

@@ -61,7 +61,8 @@ local function chooser(name)
       if args.rest == "" then
         return require("cursor_agent.pick")[name](chat)
       end
-      return require("cursor_agent")["set_" .. name](args.rest)
+      local api = require("cursor_agent")
+      return (name == "mode" and api.set_mode or api.set_model)(args.rest)
     end),
     complete = function()
       local chat = current()

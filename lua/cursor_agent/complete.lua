@@ -96,9 +96,9 @@ function M.word(before, first_line)
   if command then
     return "command", 0, command
   end
-  local at, mention = before:match("^.*()@([^%s@]*)$")
-  if at and (at == 1 or before:sub(at - 1, at - 1):match("%s")) then
-    return "mention", at - 1, (mention:gsub("^{", ""))
+  local left, mention = before:match("^(.*)@([^%s@]*)$")
+  if left and mention and (left == "" or left:match("%s$")) then
+    return "mention", #left, (mention:gsub("^{", ""))
   end
   return nil, -1, ""
 end

@@ -44,7 +44,7 @@ M.schema = {
   field("agents.*.additional_directories", "string[]", nil, "More directories the agent may work in."),
 
   field("window.position", "string", "right", "Where the chat opens.", { "right", "left", "bottom", "float", "tab" }),
-  field("window.width", "number", 0.42, "Width of the chat: columns, or a share of the screen when at most 1."),
+  field("window.width", "number", 0.45, "Width of the chat: columns, or a share of the screen when at most 1."),
   field("window.height", "number", 0.4, "Height of the chat at the bottom: lines, or a share when at most 1."),
   field("window.prompt_height", "integer", 4, "Lines of the prompt while it is short."),
   field("window.prompt_max_height", "integer", 12, "Lines the prompt may grow to."),
@@ -74,7 +74,8 @@ M.schema = {
   field("keymaps.queue.*", "keys", nil, "Keys of the queue's buffer by action; false for none. See `g?`."),
 }
 
----@type fun(value: any): boolean
+---@param value any
+---@return boolean
 local function is_string(value)
   return type(value) == "string"
 end
@@ -205,15 +206,26 @@ end
 ---@param names string[]
 ---@return string?
 local function nearest(wrong, names)
-  local best = vim.fn.matchfuzzy(names, wrong)[1]
-  if best then
-    return best
-  end
+  local best, least = nil, 3
   for _, name in ipairs(names) do
-    if name:find(wrong, 1, true) or wrong:find(name, 1, true) then
-      return name
+    -- Letters to change, insert or take out, row by row.
+    local row = {} ---@type integer[]
+    for j = 0, #name do
+      row[j] = j
+    end
+    for i = 1, #wrong do
+      local diagonal = row[0]
+      row[0] = i
+      for j = 1, #name do
+        local other = wrong:byte(i) == name:byte(j) and 0 or 1
+        diagonal, row[j] = row[j], math.min(row[j] + 1, row[j - 1] + 1, diagonal + other)
+      end
+    end
+    if row[#name] < least then
+      best, least = name, row[#name]
     end
   end
+  return best
 end
 
 ---Checks options against the schema.
@@ -248,13 +260,14 @@ function M.check(opts)
       return nil
     end
     local clean = {}
+    local names = node.names or {}
     for name, item in pairs(value) do
-      local child = node.names[name] or node.names["*"]
+      local child = names[name] or names["*"]
       local at = path == "" and tostring(name) or path .. "." .. tostring(name)
       if child then
         clean[name] = walk(item, child, at)
       else
-        local known = vim.tbl_keys(node.names)
+        local known = vim.tbl_keys(names)
         table.sort(known)
         local meant = type(name) == "string" and nearest(name, known)
         table.insert(
@@ -305,7 +318,7 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@class (exact) cursor_agent.Config
 ---@field agent string
 ---@field agents table<string, cursor_agent.Agent>
----@field window { position: string, width: number, height: number, prompt_height: integer, prompt_max_height: integer, start_insert: boolean }
+---@field window { position: "right"|"left"|"bottom"|"float"|"tab", width: number, height: number, prompt_height: integer, prompt_max_height: integer, start_insert: boolean }
 ---@field chat { icons: string|table<string, string>, fold_thoughts: boolean, fold_tools: boolean, diff_lines: integer, output_lines: integer, conceal: boolean }
 ---@field prompt { autocomplete: boolean, history_size: integer, paste_lines: integer, unsaved: "ask"|"save"|"attach"|"ignore" }
 ---@field keymaps table<string, table<string, string|string[]|false>>

@@ -206,13 +206,9 @@ local function diagnostics(cwd)
   local lines = {} ---@type string[]
   for _, one in ipairs(found) do
     local path = format.path(vim.api.nvim_buf_get_name(one.bufnr), cwd)
-    lines[#lines + 1] = ("%s:%d:%d: %s: %s"):format(
-      path,
-      one.lnum + 1,
-      one.col + 1,
-      SEVERITY[one.severity] or "",
-      one.message:gsub("\n", " ")
-    )
+    lines[#lines + 1] = ("%s:%d:%d: %s: %s"):format(path, one.lnum + 1, one.col + 1, SEVERITY[
+      one.severity --[[@as integer]]
+    ] or "", one.message:gsub("\n", " "))
   end
   local label = "@diagnostics"
   return {
@@ -235,10 +231,11 @@ local function git_diff(cwd)
       if not ok or done.code ~= 0 then
         return nil, "git diff failed: " .. vim.trim(ok and done.stderr or tostring(done))
       end
-      if vim.trim(done.stdout) == "" then
+      local diff = vim.trim(done.stdout or "")
+      if diff == "" then
         return nil, "git diff: nothing has changed since the last commit"
       end
-      local text = "Uncommitted changes:\n" .. fenced(vim.split(vim.trim(done.stdout), "\n"), "diff")
+      local text = "Uncommitted changes:\n" .. fenced(vim.split(diff, "\n"), "diff")
       return { { type = "text", label = "@diff", text = text } }
     end,
   }

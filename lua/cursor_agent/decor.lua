@@ -1,5 +1,6 @@
 -- Draws what depends on a window while Neovim redraws it: colours of what is visible, and asides where there is room.
 
+local clock = require("cursor_agent.clock")
 local format = require("cursor_agent.render.format")
 
 local M = {}
@@ -12,7 +13,12 @@ local BUDGET_NS = 4e6
 local ready = false
 local refreshing = {} ---@type table<integer, boolean>
 
----@type table<integer, { chunks: { [1]: string, [2]: string }[], width: integer }>? rows of the window being drawn
+---@class (exact) cursor_agent.decor.Drawn
+---@field chunks { [1]: string, [2]: string }[]
+---@field width integer
+---@field fits boolean beside the line
+
+---@type table<integer, cursor_agent.decor.Drawn>? by row of the window being drawn
 local asides
 local now_ms = 0
 
@@ -32,15 +38,15 @@ function M.refresh(buf)
 end
 
 ---@param list cursor_agent.render.Aside[]
----@return { chunks: { [1]: string, [2]: string }[], width: integer }
+---@return cursor_agent.decor.Drawn
 local function compose(list)
   local chunks, width = {}, 0
   for _, aside in ipairs(list) do
-    local text = "  " .. (aside.text or format.clock(now_ms - aside.since))
+    local text = "  " .. (aside.text or format.clock(now_ms - (aside.since or now_ms)))
     chunks[#chunks + 1] = { text, aside.hl }
     width = width + vim.fn.strwidth(text)
   end
-  return { chunks = chunks, width = width }
+  return { chunks = chunks, width = width, fits = true }
 end
 
 ---@param win integer
@@ -54,7 +60,7 @@ local function on_win(_, win, buf, top, bottom)
   if not self then
     return false
   end
-  if not self:light(top, bottom, vim.uv.hrtime() + BUDGET_NS) then
+  if not self:light(top, bottom, math.floor(vim.uv.hrtime() + BUDGET_NS)) then
     M.refresh(buf)
   end
   local marks = vim.api.nvim_buf_get_extmarks(buf, transcript.NS.aside, { top, 0 }, { bottom, -1 }, {})
@@ -62,8 +68,7 @@ local function on_win(_, win, buf, top, bottom)
     return false
   end
   asides = {}
-  local seconds, micros = vim.uv.gettimeofday()
-  now_ms = seconds * 1000 + math.floor((micros or 0) / 1000)
+  now_ms = clock.now_ms()
   local room = vim.api.nvim_win_get_width(win) - (vim.fn.getwininfo(win)[1] or { textoff = 0 }).textoff
   for _, mark in ipairs(marks) do
     local aside = compose(self.asides[mark[1]] or {})

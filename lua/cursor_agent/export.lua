@@ -13,7 +13,7 @@ local function tool_lines(entry, cwd)
   local block = require("cursor_agent.render.tool").render(entry, {
     cwd = cwd,
     icons = require("cursor_agent.render.icons").sets.unicode,
-    diff_lines = math.huge,
+    diff_lines = 0,
     output_lines = 40,
     fold_tools = false,
   })

@@ -97,9 +97,7 @@ local function read(request, what)
   local first = math.max(what.line or 1, 1)
   local last = what.limit and math.min(first + what.limit - 1, #lines) or #lines
   local text = table.concat(lines, "\n", first, math.max(last, first - 1))
-  if last == #lines and vim.bo[buf].endofline and first <= last then
-    text = text .. "\n"
-  elseif last < #lines then
+  if first <= last and (last < #lines or vim.bo[buf].endofline) then
     text = text .. "\n"
   end
   answer(request, { ok = true, content = text })

@@ -6,7 +6,7 @@ local health = vim.health
 
 local function check_neovim()
   health.start("Neovim")
-  local version = tostring(vim.version())
+  local version = vim.fn.matchstr(vim.fn.execute("version"), "NVIM v\\zs\\S*")
   if vim.fn.has("nvim-0.10") == 1 then
     health.ok("Neovim " .. version)
   else
@@ -65,7 +65,7 @@ local function check_agents()
     if vim.fn.executable(spec.command[1]) == 1 then
       health.ok(line .. (name == chosen and ", used for new chats" or ""))
     elseif name == chosen then
-      health.error(line .. " is not found", agent.install_hint)
+      health.error(line .. " is not found", agent.install_hint or "Install it, or choose another `agent`.")
     else
       health.info(line .. " is not installed")
     end

@@ -85,7 +85,7 @@ local ready = false
 local function rgb(n)
   if n < 16 then
     local own = vim.g["terminal_color_" .. n]
-    return type(own) == "string" and own or PALETTE[n]
+    return type(own) == "string" and own --[[@as string]] or PALETTE[n] --[[@as string]]
   elseif n < 232 then
     local level = { [0] = 0, 95, 135, 175, 215, 255 }
     n = n - 16
@@ -101,11 +101,12 @@ local function make_ansi(group)
   if not style then
     return
   end
-  local hl = { default = true, cterm = {} } ---@type vim.api.keyset.highlight
+  local cterm = {} ---@type vim.api.keyset.highlight_cterm
+  local hl = { default = true, cterm = cterm } ---@type vim.api.keyset.highlight
   for _, name in ipairs({ "bold", "italic", "underline", "reverse", "strikethrough" }) do
     if style[name] then
       hl[name] = true
-      hl.cterm[name] = true
+      cterm[name] = true
     end
   end
   for key, value in pairs({ fg = style.fg or false, bg = style.bg or false }) do

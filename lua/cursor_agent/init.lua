@@ -44,20 +44,21 @@ local function deferrable(work)
   end
 end
 
----Finds the chat that is meant and the library.
+---Runs something on the chat that is meant.
+---@generic T
 ---@param session cursor_agent.Session?
----@return cursor_agent.Chat?
----@return cursor_agent.Native|string library or why not
-local function find(session)
+---@param work fun(library: cursor_agent.Native, key: cursor_agent.Key): T?, string?
+---@return T?, string?
+local function on_chat(session, work)
   local chat, why = require("cursor_agent.chats").find(session)
   if not chat then
-    return nil, why or ""
+    return nil, why
   end
   local library, problem = require("cursor_agent.native").get()
   if not library then
-    return nil, problem or ""
+    return nil, problem
   end
-  return chat, library
+  return work(library, chat.key)
 end
 
 ---Records options. Optional; nothing is started.
@@ -105,7 +106,12 @@ end)
 ---@return cursor_agent.Key?, string?
 M.new = deferrable(function(opts)
   opts = opts or {}
-  local chat, why = require("cursor_agent.chat").new(opts)
+  local chat, why = require("cursor_agent.chat").new({
+    agent = opts.agent,
+    cwd = opts.cwd,
+    mode = opts.mode,
+    model = opts.model,
+  })
   if not chat then
     return nil, why
   end
@@ -149,33 +155,27 @@ end)
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.cancel = deferrable(function(session)
-  local chat, library = find(session)
-  if not chat then
-    return nil, library
-  end
-  return library.cancel(chat.key)
+  return on_chat(session, function(library, key)
+    return library.cancel(key)
+  end)
 end)
 
 ---@param id string
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.set_mode = deferrable(function(id, session)
-  local chat, library = find(session)
-  if not chat then
-    return nil, library
-  end
-  return library.set_mode(chat.key, tostring(id))
+  return on_chat(session, function(library, key)
+    return library.set_mode(key, tostring(id))
+  end)
 end)
 
 ---@param id string
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.set_model = deferrable(function(id, session)
-  local chat, library = find(session)
-  if not chat then
-    return nil, library
-  end
-  return library.set_model(chat.key, tostring(id))
+  return on_chat(session, function(library, key)
+    return library.set_model(key, tostring(id))
+  end)
 end)
 
 ---Sets a config option the agent offers; `status().options` lists them.
@@ -184,14 +184,12 @@ end)
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.set_option = deferrable(function(id, value, session)
-  local chat, library = find(session)
-  if not chat then
-    return nil, library
-  end
   if type(value) ~= "string" and type(value) ~= "boolean" then
     return nil, ("set_option: expected a string or a boolean, got %s"):format(type(value))
   end
-  return library.set_option(chat.key, tostring(id), value)
+  return on_chat(session, function(library, key)
+    return library.set_option(key, tostring(id), value)
+  end)
 end)
 
 ---@class (exact) cursor_agent.PastSession
@@ -254,13 +252,13 @@ end)
 
 ---What a session is doing. Without any chat the state is `stopped`.
 ---@param session? cursor_agent.Session
+---@overload fun(): cursor_agent.Status
 ---@return cursor_agent.Status?, string?
 function M.status(session)
-  local chat, library = find(session)
-  if chat then
-    return library.status(chat.key)
-  elseif session ~= nil then
-    return nil, library --[[@as string]]
+  if session ~= nil or require("cursor_agent.chats").current() then
+    return on_chat(session, function(library, key)
+      return library.status(key)
+    end)
   end
   local config = require("cursor_agent.config").get()
   return {
@@ -283,14 +281,12 @@ end
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.Decision[]?, string?
 function M.pending(session)
-  local chat, library = find(session)
-  if not chat then
-    if session == nil then
-      return {}
-    end
-    return nil, library --[[@as string]]
+  if session == nil and not require("cursor_agent.chats").current() then
+    return {}
   end
-  return library.pending(chat.key)
+  return on_chat(session, function(library, key)
+    return library.pending(key)
+  end)
 end
 
 ---Answers a decision: `{ option = … }`, `{ answers = … }`, `{ skip = true }`, `{ accept = true }`, `{ reject = true }`
@@ -325,22 +321,18 @@ end)
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.Entry[]?, string?
 function M.transcript(session)
-  local chat, library = find(session)
-  if not chat then
-    return nil, library --[[@as string]]
-  end
-  return library.transcript(chat.key)
+  return on_chat(session, function(library, key)
+    return library.transcript(key)
+  end)
 end
 
 ---The files the agent changed.
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.FileChange[]?, string?
 function M.changes(session)
-  local chat, library = find(session)
-  if not chat then
-    return nil, library --[[@as string]]
-  end
-  return library.changes(chat.key)
+  return on_chat(session, function(library, key)
+    return library.changes(key)
+  end)
 end
 
 ---A short text for a statusline, cheap to call on every redraw.

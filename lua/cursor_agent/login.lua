@@ -42,6 +42,7 @@ function M.open(chat)
     options.term = true
     vim.fn.jobstart(login.command, options)
   else
+    ---@diagnostic disable-next-line: deprecated
     vim.fn.termopen(login.command, options)
   end
   vim.cmd.startinsert()

@@ -19,15 +19,14 @@ end
 ---@param new string[]
 ---@return cursor_agent.merge.Hunk[]
 function M.diff(old, new)
-  -- Renamed in 0.12.
+  -- Renamed in 0.12; the old name is deprecated there.
+  ---@diagnostic disable-next-line: deprecated
   local compare = vim.text and vim.text.diff or vim.diff
   local found = compare(text_of(old), text_of(new), { result_type = "indices", algorithm = "histogram" })
   local hunks = {} ---@type cursor_agent.merge.Hunk[]
-  for _, indices in
-    ipairs(found --[[@as integer[][] ]])
-  do
-    local from, removed, start, count = unpack(indices)
-    hunks[#hunks + 1] = { from = from, removed = removed, lines = vim.list_slice(new, start, start + count - 1) }
+  ---@cast found [integer, integer, integer, integer][]
+  for _, at in ipairs(found) do
+    hunks[#hunks + 1] = { from = at[1], removed = at[2], lines = vim.list_slice(new, at[3], at[3] + at[4] - 1) }
   end
   return hunks
 end

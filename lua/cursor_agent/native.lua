@@ -14,7 +14,7 @@ local failure ---@type string?
 ---The plugin's own directory.
 ---@return string
 function M.root()
-  local here = debug.getinfo(1, "S").source:sub(2)
+  local here = assert(debug.getinfo(1, "S")).source:sub(2)
   return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.uv.fs_realpath(here) or here)))
 end
 

@@ -15,26 +15,34 @@ local LEVELS = {
 local said = {}
 
 ---Neovim's own `vim.notify`, which stops the user with "Press ENTER" when a message has more than one line.
-local plain_notify = vim.notify
+local builtin = vim.notify
 
 ---@param text string
 ---@param level integer
 local function show(text, level)
   local lines = vim.split(text, "\n", { plain = true })
   local room = vim.o.columns - 14
-  if vim.notify ~= plain_notify or (#lines == 1 and vim.fn.strdisplaywidth(text) < room) then
-    vim.notify(text, level, { title = "cursor-agent" })
+  local show_it = vim["notify"] ---@type fun(message: string, level: integer, opts: table)
+  if show_it ~= builtin or (#lines == 1 and vim.fn.strdisplaywidth(text) < room) then
+    show_it(text, level, { title = "cursor-agent" })
     return
   end
-  -- The whole goes to `:messages`, its first line to the screen: nothing to confirm, no key swallowed.
+  -- The whole goes to `:messages`, in pieces that never scroll the screen: that is when Neovim waits for a key. Then its
+  -- first line comes back.
   for _, line in ipairs(lines) do
-    vim.cmd({ cmd = "echomsg", args = { vim.fn.string(line) }, mods = { silent = true } })
+    repeat
+      local piece = vim.fn.strcharpart(line, 0, room)
+      line = line:sub(#piece + 1)
+      vim.api.nvim_echo({ { piece } }, true, {})
+      vim.cmd.redraw()
+    until line == ""
   end
-  local head = lines[1]
+  local head = lines[1] or ""
   if vim.fn.strdisplaywidth(head) > room - 12 then
     head = vim.fn.strcharpart(head, 0, math.max(room - 13, 1)) .. "…"
   end
-  vim.notify(head .. " (:messages)", level, { title = "cursor-agent" })
+  local hl = level == LEVELS.error and "ErrorMsg" or level == LEVELS.warn and "WarningMsg" or nil
+  vim.api.nvim_echo({ { head .. " (:messages)", hl } }, false, {})
 end
 
 ---Shows a message. Safe to call from a fast event.

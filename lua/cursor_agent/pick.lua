@@ -17,7 +17,7 @@ local M = {}
 ---@param choices cursor_agent.pick.Choice[]
 ---@param current string|boolean|nil
 ---@param chosen fun(choice: cursor_agent.pick.Choice)
-local function select(title, choices, current, chosen)
+local function choose(title, choices, current, chosen)
   vim.ui.select(choices, {
     prompt = title,
     kind = "cursor_agent",
@@ -52,7 +52,7 @@ function M.mode(chat)
   if #(status.modes or {}) == 0 then
     return nil, ("%s has no modes to choose from"):format(chat.agent)
   end
-  select("Mode", status.modes, status.mode, function(choice)
+  choose("Mode", status.modes, status.mode, function(choice)
     apply(chat, "set_mode", choice.id --[[@as string]])
   end)
   return true
@@ -65,7 +65,7 @@ function M.model(chat)
   if #(status.models or {}) == 0 then
     return nil, ("%s has no models to choose from"):format(chat.agent)
   end
-  select("Model", status.models, status.model, function(choice)
+  choose("Model", status.models, status.model, function(choice)
     apply(chat, "set_model", choice.id --[[@as string]])
   end)
   return true
@@ -105,7 +105,7 @@ local function choose_value(chat, option)
       }
     end
   end
-  select(option.name, choices, option.value, function(choice)
+  choose(option.name, choices, option.value, function(choice)
     local library = native.peek()
     if library then
       notify.report(library.set_option(chat.key, option.id, choice.id))

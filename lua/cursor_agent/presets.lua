@@ -21,11 +21,7 @@ local M = {}
 ---@field mcp_servers? table[] as in ACP's session/new
 ---@field additional_directories? string[]
 
----@return string
-local function plugin_root()
-  local here = debug.getinfo(1, "S").source:sub(2)
-  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.uv.fs_realpath(here) or here)))
-end
+local root = require("cursor_agent.native").root()
 
 ---@type table<string, cursor_agent.Agent>
 M.agents = {
@@ -39,9 +35,9 @@ M.agents = {
     cursor = true,
   },
   demo = {
-    command = { plugin_root() .. "/lib/cursor-agent-demo", "acp" },
+    command = { root .. "/lib/cursor-agent-demo", "acp" },
     auth_method = "cursor_login",
-    install_hint = "Run `make` in " .. plugin_root() .. ": it builds the demo agent too.",
+    install_hint = "Run `make` in " .. root .. ": it builds the demo agent too.",
     cursor = true,
   },
   claude = {
@@ -113,7 +109,7 @@ function M.spec(name, agent)
   ---@return string[]?
   local function with_flags(command)
     if not command or command[1] ~= agent.command[1] then
-      return vim.deepcopy(command)
+      return command and vim.deepcopy(command)
     end
     -- The flags are the program's own, so they stand before its subcommand.
     local full = { program }

@@ -15,12 +15,12 @@ local M = {}
 ---@field pastes cursor_agent.context.Item[] their labels stand in the text
 ---@field editing integer? number of the queued prompt being edited
 ---@field bar string what stands above the prompt
----@field private chat cursor_agent.Chat
+---@field chat cursor_agent.Chat
 ---@field private history string[]? newest last
 ---@field private at integer? which of them is shown
 ---@field private kept string? what was being written before looking through them
----@field private shown string[] the lines as last seen, to tell what a paste added
----@field private setting boolean the text is being set by us
+---@field shown string[] the lines as last seen, to tell what a paste added
+---@field setting boolean the text is being set by us
 local Prompt = {}
 Prompt.__index = Prompt
 
@@ -172,16 +172,24 @@ function Prompt:look_back(step)
   end
 end
 
+---@param label string
+---@return boolean
+function Prompt:has(label)
+  for _, item in ipairs(self.attached) do
+    if item.label == label then
+      return true
+    end
+  end
+  return false
+end
+
 ---Attaches something to the prompt; once.
 ---@param item cursor_agent.context.Item
 function Prompt:attach(item)
-  for _, other in ipairs(self.attached) do
-    if other.label == item.label then
-      return
-    end
+  if not self:has(item.label) then
+    table.insert(self.attached, item)
+    self:refresh()
   end
-  table.insert(self.attached, item)
-  self:refresh()
 end
 
 ---@param index integer
@@ -322,10 +330,7 @@ function Prompt:compose_bar()
     local names = {} ---@type string[]
     for _, buf in ipairs(self:unsaved()) do
       local label = context.unsaved(buf, self.chat.cwd).label
-      local attached = vim.iter(self.attached):any(function(item)
-        return item.label == label
-      end)
-      if not attached then
+      if not self:has(label) then
         names[#names + 1] = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
       end
     end
@@ -347,8 +352,7 @@ end
 ---The line above the prompt being drawn.
 ---@return string
 function M.winbar()
-  local win = vim.g.statusline_winid
-  local chat = win and vim.api.nvim_win_is_valid(win) and chats.of_buffer(vim.api.nvim_win_get_buf(win))
+  local chat = chats.of_buffer(vim.api.nvim_get_current_buf())
   return chat and chat.prompt.bar or ""
 end
 
@@ -374,7 +378,6 @@ function Prompt:dress(win)
 end
 
 ---As high as its text, within what the options allow.
----@private
 ---@param win integer
 function Prompt:fit(win)
   if vim.api.nvim_win_get_config(win).relative ~= "" then
@@ -469,7 +472,6 @@ function Prompt:collapse(first, old, count)
   self:refresh()
 end
 
----@private
 function Prompt:watch()
   local pending ---@type { first: integer, old: string[], count: integer }?
   local timer = assert(vim.uv.new_timer())

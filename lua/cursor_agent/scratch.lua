@@ -1,5 +1,7 @@
 -- Buffers to read in: a tool call's output, the log, an export. `q` closes them.
 
+local window = require("cursor_agent.window")
+
 local M = {}
 
 ---@class (exact) cursor_agent.scratch.Opts
@@ -40,28 +42,25 @@ function M.open(lines, opts)
     for _, line in ipairs(lines) do
       width = math.max(width, vim.fn.strdisplaywidth(line))
     end
-    local border = vim.fn.exists("+winborder") == 1 and vim.o.winborder ~= "" and vim.o.winborder or "rounded"
     win = vim.api.nvim_open_win(buf, true, {
       relative = "editor",
       width = math.min(width, vim.o.columns - 6),
       height = math.min(#lines, vim.o.lines - 6),
       row = math.max(math.floor((vim.o.lines - #lines) / 2) - 1, 1),
       col = math.max(math.floor((vim.o.columns - width) / 2), 1),
-      border = border,
+      border = window.border(),
       style = "minimal",
     })
   else
-    local code = require("cursor_agent.window").code_window()
+    local code = window.code_window()
     win = vim.api.nvim_open_win(buf, true, { split = code and "below" or "left", win = code or -1 })
   end
-  for option, value in pairs({
-    number = false,
-    relativenumber = false,
-    signcolumn = "no",
-    wrap = true,
-    foldenable = false,
-  }) do
-    vim.api.nvim_set_option_value(option, value, { win = win, scope = "local" })
+  local options = { number = false, relativenumber = false, signcolumn = "no", wrap = true, foldenable = false }
+  for option, value in pairs(options) do
+    vim.api.nvim_set_option_value(option, value, {
+      win = win --[[@as integer]],
+      scope = "local",
+    })
   end
   return buf
 end

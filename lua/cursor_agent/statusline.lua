@@ -1,6 +1,7 @@
 -- A short text about the current chat for the user's own statusline.
 
 local chats = require("cursor_agent.chats")
+local clock = require("cursor_agent.clock")
 local format = require("cursor_agent.render.format")
 
 local M = {}
@@ -18,8 +19,8 @@ function M.text()
   local status = chat.status
   local words = { require("cursor_agent.chat").agent_title(chat) }
   if status.state == "running" or status.state == "waiting" then
-    local seconds = status.turn_started_ms and vim.uv.gettimeofday() - math.floor(status.turn_started_ms / 1000) or 0
-    words[#words + 1] = format.clock(seconds * 1000)
+    local now = clock.now_ms()
+    words[#words + 1] = format.clock(now - (status.turn_started_ms or now))
   elseif status.state ~= "idle" then
     words[#words + 1] = status.state
   end

@@ -31,7 +31,7 @@ local function from_lsp(buf, path)
         local name = prefix .. one.name:gsub("%s+", "")
         found[#found + 1] = {
           name = name,
-          kind = vim.lsp.protocol.SymbolKind[one.kind] or "",
+          kind = tostring(vim.lsp.protocol.SymbolKind[one.kind] or ""),
           path = path,
           first = range.start.line + 1,
           last = range["end"].line + 1,
@@ -84,7 +84,7 @@ local function from_tree(buf, path)
       end
     end
   end
-  local tree = parser:parse()[1]
+  local tree = (parser:parse() or {})[1]
   if tree then
     visit(tree:root(), 0)
   end

@@ -91,7 +91,7 @@ function M.paint(buf, ns, lang, lines, place, conceal)
           if name:sub(1, 1) ~= "_" and name ~= "spell" and name ~= "nospell" then
             local range = vim.treesitter.get_range(node, text, type(own) == "table" and own or nil)
             local opts = {
-              priority = (tonumber(metadata.priority) or 100) + depth,
+              priority = math.floor(tonumber(metadata.priority) or 100) + depth,
               conceal = hide,
             } ---@type vim.api.keyset.set_extmark
             if name ~= "conceal" and name ~= "none" then

@@ -14,6 +14,7 @@ local syntax = require("cursor_agent.syntax")
 ---@field started_ms integer
 ---@field parent integer?
 ---@field tail cursor_agent.render.Tail? of streamed text
+---@field trimmed integer empty lines at its end that are not shown
 ---@field blocks integer[]? rows, from the entry's own, where a block of markdown begins
 ---@field lit table<integer, integer|true> blocks that are coloured: true, or how many bytes there were then
 ---@field targets table<integer, cursor_agent.render.Target>? by row
@@ -270,9 +271,13 @@ function Transcript:add(index, entry)
     done = false,
     started_ms = entry.started_ms,
     parent = entry.parent,
+    trimmed = 0,
     lit = {},
     asides = {},
   } ---@type cursor_agent.transcript.Item
+  if above and above.tail then
+    self:trim(index - 1)
+  end
   self.items[index] = item
   local row = vim.api.nvim_buf_line_count(self.buf)
   if index == 1 then
@@ -283,6 +288,23 @@ function Transcript:add(index, entry)
   self:write(row, row, item.gap == 1 and { "", "" } or { "" })
   self:place(index, row)
   return item, row + item.gap
+end
+
+---Takes the empty lines at the end of a message out of sight: the next entry has its own gap.
+---@private
+---@param index integer
+function Transcript:trim(index)
+  local item = self.items[index]
+  local first, past = self:range(index)
+  local top = first + item.gap
+  local last = past - 1
+  while last > top and vim.api.nvim_buf_get_lines(self.buf, last, last + 1, true)[1]:match("^%s*$") do
+    last = last - 1
+  end
+  if last < past - 1 then
+    self:write(last + 1, past, {})
+    item.trimmed = item.trimmed + past - 1 - last
+  end
 end
 
 ---@private
@@ -413,6 +435,15 @@ function Transcript:stream(index, text)
   local tail = item.tail --[[@as cursor_agent.render.Tail]]
   local first, past = self:range(index)
   local top = first + item.gap
+  if item.trimmed > 0 then
+    local blank = {} ---@type string[]
+    for i = 1, item.trimmed do
+      blank[i] = ""
+    end
+    self:write(past, past, blank)
+    past = past + item.trimmed
+    item.trimmed = 0
+  end
   local row = past - 1
   local col = tail.width > 0 and #tail.prefix + tail.width or 0
   local piece = message.append(tail, text)
@@ -478,7 +509,10 @@ function Transcript:message(index, entry, fresh)
   local item = self.items[index]
   local thought = entry.kind == "thought"
   local streamed = item.tail and item.tail.bytes or 0
-  if fresh or (entry.text ~= "" and #entry.text ~= streamed) then
+  if not fresh and #entry.text > streamed then
+    -- Text only grows: what is there already is its beginning.
+    self:stream(index, entry.text:sub(streamed + 1))
+  elseif fresh or #entry.text < streamed then
     local first, past = self:range(index)
     local top = first + item.gap
     if not fresh then
@@ -488,6 +522,7 @@ function Transcript:message(index, entry, fresh)
       self:write(past, past, { "" })
     end
     local nested = item.parent and "  " .. self.context.icons.gutter .. " " or ""
+    item.trimmed = 0
     item.tail = message.tail(thought and nested .. "  " or nested)
     item.blocks = not thought and {} or nil
     item.lit = {}
@@ -500,11 +535,12 @@ function Transcript:message(index, entry, fresh)
   if thought and (fresh or ended) then
     self:thought_title(index, entry)
   end
+  if ended then
+    self:trim(index)
+  end
   if thought and ended then
     local first, past = self:range(index)
-    local last = past - 1
-    -- A thought that ends with empty lines keeps them out of sight too.
-    self:fold(index, first + item.gap, last, self.fold_thoughts)
+    self:fold(index, first + item.gap, past - 1, self.fold_thoughts)
   end
   if ended and not thought then
     require("cursor_agent.decor").refresh(self.buf)
@@ -523,7 +559,7 @@ function Transcript:entry(index, entry)
   if render.streams(entry.kind) then
     self:message(index, entry, fresh)
   else
-    local item = self.items[index]
+    local item = assert(self.items[index])
     item.done = entry.done
     item.text = entry.kind == "user" and entry.text or nil
     self:put(index, render.entry(entry, self.context), fresh)
@@ -634,7 +670,7 @@ end
 ---@param deadline_ns integer
 ---@return boolean
 function Transcript:light_code(item, row, deadline_ns)
-  for _, code in ipairs(item.code) do
+  for _, code in ipairs(item.code or {}) do
     local lang = syntax.language_of(code.path)
     if lang then
       if vim.uv.hrtime() > deadline_ns then
@@ -662,7 +698,8 @@ function Transcript:light_blocks(item, row, past, top, bottom, deadline_ns)
   if not syntax.available("markdown") then
     return true
   end
-  local blocks, tail = item.blocks, item.tail --[[@as cursor_agent.render.Tail]]
+  local blocks = item.blocks --[=[@as integer[] ]=]
+  local tail = item.tail --[[@as cursor_agent.render.Tail]]
   -- The last block that begins at or above the first visible row.
   local low, high = 1, #blocks
   while low < high do

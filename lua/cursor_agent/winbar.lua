@@ -1,6 +1,7 @@
 -- The line above the chat: agent, mode, model, and what the session is doing, always in the same place.
 
 local chats = require("cursor_agent.chats")
+local clock = require("cursor_agent.clock")
 local format = require("cursor_agent.render.format")
 
 local M = {}
@@ -10,12 +11,6 @@ local TICK_MS = 100
 
 local timer ---@type uv.uv_timer_t?
 local frame = 0
-
----@return integer
-local function now_ms()
-  local seconds, micros = vim.uv.gettimeofday()
-  return seconds * 1000 + math.floor((micros or 0) / 1000)
-end
 
 ---@param text string
 ---@return string
@@ -81,7 +76,7 @@ local function doing(chat)
     return spinner(chat) .. " stopping", "CursorAgentSpinner"
   elseif is_busy(chat) then
     local since = status.turn_started_ms
-    return ("%s %s"):format(spinner(chat), since and format.clock(now_ms() - since) or ""), "CursorAgentSpinner"
+    return ("%s %s"):format(spinner(chat), since and format.clock(clock.now_ms() - since) or ""), "CursorAgentSpinner"
   end
   return nil, "CursorAgentBarState"
 end
@@ -109,13 +104,15 @@ end
 ---The winbar of the window being drawn.
 ---@return string
 function M.chat()
-  local win = vim.g.statusline_winid
-  local chat = win and vim.api.nvim_win_is_valid(win) and chats.of_buffer(vim.api.nvim_win_get_buf(win))
+  -- While an item of a winbar is evaluated, its window is the current one.
+  local win = vim.api.nvim_get_current_win()
+  local chat = chats.of_buffer(vim.api.nvim_win_get_buf(win))
   if not chat then
     return ""
   end
   local status = chat.status
-  local left = { part("CursorAgentBarAgent", " " .. require("cursor_agent.chat").agent_title(chat)) }
+  -- What follows the first `%<` gives way first where there is little room.
+  local left = { part("CursorAgentBarAgent", " " .. require("cursor_agent.chat").agent_title(chat)) .. "%<" }
   if status.mode then
     left[#left + 1] = part("CursorAgentBarMode", status.mode)
   end
@@ -143,7 +140,15 @@ function M.chat()
   if (status.pending or 0) > 0 then
     right[#right + 1] = part("CursorAgentBarWaiting", status.pending .. " waiting")
   end
-  return table.concat(left, "  ") .. "%<%#CursorAgentBar#%=" .. table.concat(right, "   ") .. " "
+  return table.concat(left, "  ") .. "%#CursorAgentBar#%=" .. table.concat(right, "   ") .. " "
+end
+
+---The statusline of the chat: what the session is about.
+---@return string
+function M.title()
+  local chat = chats.of_buffer(vim.api.nvim_get_current_buf())
+  local title = chat and chat.status.title
+  return title and " " .. escape(format.first_line(title, 80)) or ""
 end
 
 ---@param chat cursor_agent.Chat

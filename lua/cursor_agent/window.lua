@@ -16,7 +16,7 @@ local GROUP = vim.api.nvim_create_augroup("cursor_agent_window", {})
 
 ---Lines the chat keeps above its prompt.
 local MIN_CHAT_LINES = 3
-local MIN_WIDTH = 30
+local MIN_WIDTH = 40
 
 ---@param win integer
 ---@return boolean
@@ -131,6 +131,7 @@ local function dress(chat, win, kind)
       conceallevel = config.get().chat.conceal and 2 or 0,
       concealcursor = "",
       winbar = "%{%v:lua.require'cursor_agent.winbar'.chat()%}",
+      statusline = "%{%v:lua.require'cursor_agent.winbar'.title()%}",
     })
     chat.transcript:dress(win)
   else
@@ -140,6 +141,7 @@ local function dress(chat, win, kind)
       fillchars = "eob: ",
       winfixheight = not is_float(win),
       conceallevel = 0,
+      statusline = "%=<C-s> send · g? keys ",
     })
     chat.prompt:dress(win)
   end
@@ -168,6 +170,15 @@ local function open_win(buf, win_config)
   return vim.api.nvim_open_win(buf, false, win_config)
 end
 
+---The border of our floats. 'winborder' is new in 0.11; where it is set the user wants that one.
+---@return any
+function M.border()
+  if vim.fn.exists("+winborder") == 1 and vim.o.winborder ~= "" then
+    return vim.o.winborder
+  end
+  return "rounded"
+end
+
 ---@param prompt_height integer
 ---@return vim.api.keyset.win_config chat
 ---@return vim.api.keyset.win_config prompt
@@ -177,15 +188,20 @@ local function float_configs(prompt_height)
   local height = vim.o.lines - vim.o.cmdheight - 4
   local chat_height = math.max(height - prompt_height - 2, MIN_CHAT_LINES)
   local col = math.floor((vim.o.columns - width) / 2)
-  -- 'winborder' is new in 0.11; where it is set the user wants that border.
-  local border = vim.fn.exists("+winborder") == 1 and vim.o.winborder ~= "" and vim.o.winborder or "rounded"
-  local chat = { relative = "editor", row = 0, col = col, width = width, height = chat_height, border = border }
+  local chat = {
+    relative = "editor",
+    row = 0,
+    col = col,
+    width = width,
+    height = chat_height,
+    border = M.border(),
+  } ---@type vim.api.keyset.win_config
   local prompt = vim.tbl_extend("force", chat, { row = chat_height + 2, height = prompt_height })
   return chat, prompt
 end
 
 ---@param chat cursor_agent.Chat
----@param position string
+---@param position "right"|"left"|"bottom"|"float"|"tab"
 ---@return integer win
 local function open_chat_window(chat, position)
   local prompt_win = M.prompt_window(chat)
@@ -237,7 +253,7 @@ end
 
 ---Shows a chat in the current tab page, in place of another one when there is one.
 ---@param chat cursor_agent.Chat
----@param opts? { enter?: boolean, position?: string }
+---@param opts? { enter?: boolean, position?: "right"|"left"|"bottom"|"float"|"tab" }
 function M.open(chat, opts)
   opts = opts or {}
   require("cursor_agent.chat").revive(chat)

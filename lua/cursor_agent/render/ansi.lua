@@ -43,7 +43,7 @@ end
 ---@return cursor_agent.render.Style?
 function M.style(group)
   local fg, bg, flags = group:match("^CursorAgentAnsi_(%w+)_(%w+)_(%u*)$")
-  if not fg then
+  if not fg or not bg or not flags then
     return nil
   end
   local style = {} ---@type cursor_agent.render.Style
@@ -173,18 +173,23 @@ function M.line(line, style)
     end
     local rest = line:sub(esc, esc + 4096)
     local parameters, final, csi_end = rest:match("^\27%[([0-9:;<=>?]*)[ -/]*([@-~])()")
-    if csi_end then
+    if parameters and csi_end then
       if final == "m" and not parameters:find("[<=>?]") then
         style = select_rendition(style, parameters)
       end
-      at = esc + csi_end - 1
+      at = esc + csi_end --[[@as integer]] - 1
     else
       -- OSC (titles, hyperlinks) ends with BEL or ST; other escapes are two or three characters.
       local past = rest:match("^\27[%]PX^_].-\7()")
         or rest:match("^\27[%]PX^_].-\27\\()")
         or rest:match("^\27[ -/]+[0-~]()")
         or rest:match("^\27[0-~]()")
-      at = esc + (past or 2) - 1
+      at = esc
+        + (
+          past --[[@as integer?]]
+          or 2
+        )
+        - 1
     end
   end
   return table.concat(out), spans, style

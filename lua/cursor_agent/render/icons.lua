@@ -91,7 +91,7 @@ M.sets = {
 ---@return cursor_agent.Icons
 function M.pick(option)
   if type(option) == "table" then
-    return vim.tbl_extend("force", M.sets.unicode, option)
+    return vim.tbl_extend("force", M.sets.unicode, option) --[[@as cursor_agent.Icons]]
   end
   return M.sets[option] or M.sets.unicode
 end

@@ -78,7 +78,8 @@ end
 function M.append(tail, text)
   local piece = { first = "", rest = {}, soft = {}, blocks = {} } ---@type cursor_agent.render.Piece
   tail.bytes = tail.bytes + #text
-  local prefix, bare, max = tail.prefix, tail.prefix:gsub("%s+$", ""), M.MAX_LINE_BYTES
+  local prefix, max = tail.prefix, M.MAX_LINE_BYTES
+  local bare = prefix:gsub("%s+$", "")
   local out = 0 -- 0 while on the line that was there already, then the index in `rest`
   local line_parts = {} ---@type string[]
 
@@ -168,12 +169,17 @@ function M.prompt(entry, context)
   end
   for i = 1, math.min(#lines, PROMPT_LINES) do
     local time = i == 1 and entry.started_ms > 0 and os.date("%H:%M", math.floor(entry.started_ms / 1000))
-    bar(b:line({ { lines[i] == "" and nested .. ">" or lines[i], "CursorAgentUser" } }, time and {
-      {
-        text = time --[[@as string]],
-        hl = "CursorAgentAside",
-      },
-    } or nil))
+    local line = lines[i] or ""
+    local row = b:line({ { line ~= "" and line or nested .. ">", "CursorAgentUser" } })
+    if time then
+      b.asides[row] = {
+        {
+          text = time --[[@as string]],
+          hl = "CursorAgentAside",
+        },
+      }
+    end
+    bar(row)
   end
   if #lines > PROMPT_LINES then
     local more = format.plural(#lines - PROMPT_LINES, "line")

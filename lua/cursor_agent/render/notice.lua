@@ -57,7 +57,8 @@ function M.render(entry, context)
   local nested = entry.parent and "  " or ""
   local lines = vim.split(entry.text, "\r?\n")
   for i, line in ipairs(lines) do
-    b:line({ { nested .. (i == 1 and icon .. " " or "  "), hl }, { line, hl } })
+    local lead = i == 1 and icon .. " " or line:find("^%s") and "" or "  "
+    b:line({ { nested .. lead, hl }, { line, hl } })
   end
   return b
 end

@@ -99,7 +99,9 @@ local function subject(tool, where, context)
         about[#about + 1] = word
       end
     end
-    local chunks = { { format.first_line(tool.task.description or title, 200), "CursorAgentToolTitle" } }
+    local chunks = {
+      { format.first_line(tool.task.description or title, 200), "CursorAgentToolTitle" },
+    } ---@type cursor_agent.render.Chunk[]
     if #about > 0 then
       chunks[2] = { "  " .. table.concat(about, " · "), "CursorAgentDetail" }
     end
@@ -172,8 +174,8 @@ local function add_text(b, content, context, indent, from_end)
   local gutter = { indent .. context.icons.gutter .. " ", "CursorAgentGutter" }
   local style ---@type cursor_agent.render.Style?
   local function put(line)
-    local plain, spans
-    plain, spans, style = ansi.line(line, style)
+    local plain, spans, after = ansi.line(line, style)
+    style = after
     local row = b:line({ gutter, { plain, #spans == 0 and "CursorAgentOutput" or nil } })
     for _, span in ipairs(spans) do
       b:mark(row, #gutter[1] + span.from, { end_col = #gutter[1] + span.to, hl_group = span.hl })
