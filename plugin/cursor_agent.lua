@@ -18,35 +18,56 @@ end, {
 })
 
 -- The names are repeated here so that mapping them costs no `require`; a test compares them with `actions.lua`.
-for name, modes in pairs({
-  ["accept"] = "n",
-  ["add-context"] = "nx",
-  ["cancel"] = "n",
-  ["close"] = "n",
-  ["cycle-mode"] = "n",
-  ["decisions"] = "n",
-  ["export"] = "n",
-  ["focus"] = "n",
-  ["log"] = "n",
-  ["mode"] = "n",
-  ["model"] = "n",
-  ["new"] = "n",
-  ["open"] = "n",
-  ["option"] = "n",
-  ["prompt"] = "nx",
-  ["queue"] = "n",
-  ["reject"] = "n",
-  ["restart"] = "n",
-  ["sessions"] = "n",
-  ["stop"] = "n",
-  ["todos"] = "n",
-  ["toggle"] = "n",
+for _, name in ipairs({
+  "accept",
+  "add-context",
+  "apply-code",
+  "attach-unsaved",
+  "cancel",
+  "close",
+  "cycle-mode",
+  "detach",
+  "explain",
+  "export",
+  "file",
+  "focus",
+  "follow",
+  "help",
+  "history-next",
+  "history-prev",
+  "log",
+  "login",
+  "mode",
+  "model",
+  "new",
+  "next-tool",
+  "next-turn",
+  "open",
+  "option",
+  "output",
+  "prev-tool",
+  "prev-turn",
+  "prompt",
+  "queue",
+  "queue-close",
+  "queue-down",
+  "queue-edit",
+  "queue-remove",
+  "queue-send-now",
+  "queue-up",
+  "reject",
+  "restart",
+  "save-unsaved",
+  "send",
+  "sessions",
+  "stop",
+  "toggle",
+  "yank-code",
 }) do
-  for mode in modes:gmatch(".") do
-    vim.keymap.set(mode, ("<Plug>(cursor-agent-%s)"):format(name), function()
-      require("cursor_agent.actions").run(name)
-    end, { desc = "cursor-agent: " .. name:gsub("%-", " ") })
-  end
+  local lhs = ("<Plug>(cursor-agent-%s)"):format(name)
+  local rhs = ("<Cmd>lua require('cursor_agent.actions').run('%s')<CR>"):format(name)
+  vim.api.nvim_set_keymap("n", lhs, rhs, { noremap = true, desc = "cursor-agent: " .. name })
+  vim.api.nvim_set_keymap("x", lhs, rhs, { noremap = true, desc = "cursor-agent: " .. name })
 end
 
 -- A chat that `:mksession` wrote down has no session behind it any more: its windows are closed again.
