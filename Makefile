@@ -23,6 +23,7 @@ build: ## build the library and the companion program into lib/
 	@mkdir -p lib
 	$(call install_file,$(BUILT_LIBRARY),cursor_agent.so)
 	$(call install_file,$(RELEASE)/cursor-agent-demo,cursor-agent-demo)
+	@scripts/source-id >lib/built-from
 
 demo: build ## open the chat on the demo agent; without a terminal, play one turn and print it
 	@scripts/demo
@@ -45,7 +46,7 @@ lint: build tools ## check format and lints, Rust and Lua
 
 fmt: tools ## format Rust and Lua
 	$(CARGO) fmt --all
-	"$$(scripts/get-tools)/stylua" $(wildcard lua plugin ftplugin tests scripts)
+	"$$(scripts/get-tools)/stylua" $(wildcard build.lua lua plugin ftplugin tests scripts)
 
 tools: ## install the linters into the cache
 	@scripts/get-tools >/dev/null

@@ -286,6 +286,15 @@ M.subcommands = {
       }
     end,
   },
+  build = {
+    desc = "Install the library: the prebuilt one or with cargo; {way} for one of them alone",
+    run = function(args)
+      return require("cursor_agent.install").build(args.words[1])
+    end,
+    complete = function()
+      return require("cursor_agent.install").ways
+    end,
+  },
   login = {
     desc = "Log in to the agent in a terminal",
     run = with_chat(function(chat)

@@ -36,7 +36,7 @@ local function check_library()
   if library then
     health.ok(("%s, version %s, interface %d"):format(native.library_path(), library.version, library.abi))
   else
-    health.error(why or "it could not be loaded", ("Run `make` in %s."):format(native.root()))
+    health.error(why or "it could not be loaded", ":CursorAgent build")
   end
   health.info("log: " .. native.log_path())
   health.info("drafts and history: " .. require("cursor_agent.store").dir())

@@ -10,6 +10,7 @@ local SHUTDOWN_GRACE_MS = 300
 
 local loaded ---@type cursor_agent.Native?
 local failure ---@type string?
+local opened = false -- a library was opened, fit or not: Lua opens no other of this name any more
 
 ---The plugin's own directory.
 ---@return string
@@ -31,7 +32,7 @@ end
 ---@return cursor_agent.Native?, string?
 local function open_library()
   local path = M.library_path()
-  local rebuild = ("Run `make` in %s, then restart Neovim."):format(M.root())
+  local rebuild = "`:CursorAgent build` installs it; `:checkhealth cursor_agent` shows more."
   if not vim.uv.fs_stat(path) then
     return nil, ("the library %s is not built.\n  %s"):format(path, rebuild)
   end
@@ -39,6 +40,7 @@ local function open_library()
   if not entry then
     return nil, ("the library could not be loaded: %s\n  %s"):format(why, rebuild)
   end
+  opened = true
   local reason = entry()
   local native = package.loaded["cursor_agent_native"] ---@type cursor_agent.Native?
   if type(native) ~= "table" then
@@ -102,6 +104,15 @@ function M.get()
   -- runs on the main state.
   vim.cmd.lua("require('cursor_agent.native').load_on_main_state()")
   return loaded, failure
+end
+
+---Forgets a failure after the library was installed.
+---@return boolean whether the next use may go better; otherwise only a new Neovim can load it
+function M.retry()
+  if not opened then
+    failure = nil
+  end
+  return failure == nil and loaded == nil
 end
 
 ---The library if it has been loaded; never loads it.

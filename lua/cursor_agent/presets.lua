@@ -37,7 +37,7 @@ M.agents = {
   demo = {
     command = { root .. "/lib/cursor-agent-demo", "acp" },
     auth_method = "cursor_login",
-    install_hint = "Run `make` in " .. root .. ": it builds the demo agent too.",
+    install_hint = "`:CursorAgent build` installs it together with the library.",
     cursor = true,
   },
   claude = {

@@ -1,0 +1,296 @@
+-- Puts the library into `lib/`: the one that is there when it fits, the release's, or one built with cargo.
+
+local download = require("cursor_agent.install.download")
+local platform = require("cursor_agent.install.platform")
+local release = require("cursor_agent.install.release")
+local sha256 = require("cursor_agent.install.sha256")
+local task = require("cursor_agent.install.task")
+
+local M = {}
+
+-- Names the sources the files in `lib/` were built from.
+local STAMP = "built-from"
+-- What is being installed lies beside what may be in use, under such names.
+local UNFINISHED = ".new-"
+local STALE_S = 3600
+local PROBE_MS = 20000
+local BUILD_MS = 30 * 60 * 1000
+-- The mode 0755.
+local EXECUTABLE = 493
+-- Lines of a failed build that reach the message.
+local TAIL_LINES = 6
+
+---@class (exact) cursor_agent.install.Plan
+---@field root string the plugin's directory
+---@field version string
+---@field abi integer
+---@field source string? id of the library's sources
+---@field triple string? of this platform
+---@field no_triple string? why there is none
+
+---@alias cursor_agent.install.Way "kept"|"prebuilt"|"cargo"
+
+---@param text string
+---@return string
+local function tail(text)
+  local lines = vim.split(vim.trim(text), "\n")
+  return table.concat(lines, "\n    ", math.max(1, #lines - TAIL_LINES + 1))
+end
+
+---Loads a library in another Neovim and compares what it says of itself.
+---@param plan cursor_agent.install.Plan
+---@param path string
+---@return boolean fits, string? problem
+local function try(plan, path)
+  local script = plan.root .. "/lua/cursor_agent/install/probe.lua"
+  -- stylua: ignore
+  local output, broken = task.run(
+    { vim.v.progpath, "--clean", "--headless", "-n", "-l", script, path },
+    { timeout_ms = PROBE_MS }
+  )
+  if not output then
+    return false, "it does not load: " .. broken
+  elseif output.code ~= 0 then
+    local said = vim.trim(output.stderr)
+    return false, "it does not load: " .. (said ~= "" and tail(said) or "code " .. output.code)
+  end
+  local ok, found = pcall(vim.json.decode, output.stdout)
+  if not ok or type(found) ~= "table" then
+    return false, "it does not load: it said " .. vim.inspect(output.stdout:sub(1, 200))
+  elseif found.abi ~= plan.abi then
+    return false, ("it speaks interface %s, the plugin %d"):format(tostring(found.abi), plan.abi)
+  elseif found.version ~= plan.version then
+    return false, ("it is of version %s, the plugin of %s"):format(tostring(found.version), plan.version)
+  end
+  return true
+end
+
+---Where a file is put until it has been tried.
+---@param plan cursor_agent.install.Plan
+---@param name string
+---@return string
+local function unfinished(plan, name)
+  return ("%s/lib/%s%d-%s"):format(plan.root, UNFINISHED, vim.uv.os_getpid(), name)
+end
+
+---Takes over files that lie beside: tries the library, then renames. A Neovim that has the old one loaded keeps it.
+---@param plan cursor_agent.install.Plan
+---@param files cursor_agent.install.File[]
+---@return boolean ok, string? problem
+local function adopt(plan, files)
+  for _, file in ipairs(files) do
+    assert(vim.uv.fs_chmod(unfinished(plan, file.name), EXECUTABLE))
+  end
+  local fits, problem = try(plan, unfinished(plan, files[1].name))
+  if not fits then
+    return false, problem
+  end
+  local stamp = plan.root .. "/lib/" .. STAMP
+  vim.uv.fs_unlink(stamp)
+  -- The library last: while it is the old one, everything is as it was.
+  for i = #files, 1, -1 do
+    local name = files[i].name
+    local renamed, why = vim.uv.fs_rename(unfinished(plan, name), plan.root .. "/lib/" .. name)
+    if not renamed then
+      return false, why
+    end
+  end
+  if plan.source then
+    local file = io.open(stamp, "wb")
+    if file then
+      file:write(plan.source, "\n")
+      file:close()
+    end
+  end
+  return true
+end
+
+---@type table<cursor_agent.install.Way, fun(plan: cursor_agent.install.Plan): boolean, string?>
+local ways = {}
+
+function ways.kept(plan)
+  local library = plan.root .. "/lib/cursor_agent.so"
+  if not vim.uv.fs_stat(library) then
+    return false, "nothing is built yet"
+  elseif vim.fn.executable(plan.root .. "/lib/cursor-agent-demo") == 0 then
+    return false, "the companion program is missing"
+  end
+  local built_from = release.read(plan.root .. "/lib/" .. STAMP)
+  if built_from and plan.source and vim.trim(built_from) ~= plan.source then
+    return false, "it was built from other sources"
+  end
+  return try(plan, library)
+end
+
+function ways.prebuilt(plan)
+  local list = release.checksums(plan.root)
+  if not next(list.files) then
+    return false, "these sources are of no release"
+  elseif list.version ~= plan.version or (plan.source and list.source ~= plan.source) then
+    return false, ("release %s was built from other sources than these"):format(tostring(list.version))
+  elseif not plan.triple then
+    return false, plan.no_triple
+  end
+  local files = platform.files(plan.triple)
+  for _, file in ipairs(files) do
+    if not list.files[file.asset] then
+      return false, ("release %s has no %s"):format(list.version, file.asset)
+    end
+  end
+  for _, file in ipairs(files) do
+    task.say(("downloading %s"):format(file.asset))
+    local path = unfinished(plan, file.name)
+    local ok, problem = download.fetch(release.url(plan.version, file.asset), path)
+    if not ok then
+      return false, problem
+    end
+    local sum = sha256.hex(release.read(path) or "", task.breathe)
+    if sum ~= list.files[file.asset] then
+      return false,
+        ("%s is not the file of the release: its SHA-256 is %s, expected %s"):format(
+          file.asset,
+          sum,
+          list.files[file.asset]
+        )
+    end
+  end
+  task.say("trying the library")
+  return adopt(plan, files)
+end
+
+---@return string?
+local function find_cargo()
+  if vim.fn.executable("cargo") == 1 then
+    return "cargo"
+  end
+  -- An editor started from a desktop may not have it on its PATH.
+  local own = vim.fs.joinpath(vim.env.CARGO_HOME or vim.fs.normalize("~/.cargo"), "bin", "cargo")
+  return vim.fn.executable(own) == 1 and own or nil
+end
+
+function ways.cargo(plan)
+  if not plan.source then
+    return false, "the sources of the library are not here"
+  end
+  local cargo = find_cargo()
+  if not cargo then
+    return false, "cargo is not installed"
+  end
+  local target = plan.root .. "/target"
+  task.say("building with cargo, which takes a minute or two")
+  local spoke = vim.uv.now()
+  -- stylua: ignore
+  local output, broken = task.run({
+    cargo, "build", "--release", "--locked", "--target-dir", target, "-p", "cursor-agent-nvim", "-p", "tools",
+  }, {
+    cwd = plan.root,
+    timeout_ms = BUILD_MS,
+    on_line = function(line)
+      if vim.uv.now() - spoke > 1000 then
+        spoke = vim.uv.now()
+        task.say("cargo: " .. vim.trim(line))
+      end
+    end,
+  })
+  if not output then
+    return false, broken
+  elseif output.code ~= 0 then
+    return false, ("it failed with code %d:\n    %s"):format(output.code, tail(output.stderr))
+  end
+  local files = platform.files(plan.triple or (jit.os == "OSX" and "darwin" or ""))
+  for _, file in ipairs(files) do
+    local copied, why = vim.uv.fs_copyfile(target .. "/release/" .. file.built, unfinished(plan, file.name))
+    if not copied then
+      return false, why
+    end
+  end
+  task.say("trying the library")
+  return adopt(plan, files)
+end
+
+---Removes what this installation, or one that was killed, left unfinished.
+---@param root string
+local function tidy(root)
+  local own = ("%s%d-"):format(UNFINISHED, vim.uv.os_getpid())
+  for name in vim.fs.dir(root .. "/lib") do
+    local path = root .. "/lib/" .. name
+    if vim.startswith(name, UNFINISHED) then
+      local stat = vim.uv.fs_stat(path)
+      if vim.startswith(name, own) or (stat and os.time() - stat.mtime.sec > STALE_S) then
+        vim.uv.fs_unlink(path)
+      end
+    end
+  end
+end
+
+---@param root string
+---@return cursor_agent.install.Plan
+local function plan_for(root)
+  local version, abi = release.version(root), release.abi(root)
+  if not version or not abi then
+    error(("%s does not look like the plugin: it names no version"):format(root), 0)
+  end
+  local triple, no_triple = platform.triple()
+  return {
+    root = root,
+    version = version,
+    abi = abi,
+    source = release.source_id(root),
+    triple = triple,
+    no_triple = no_triple,
+  }
+end
+
+local LABELS = { kept = "The library that is here", prebuilt = "The prebuilt library", cargo = "cargo build" }
+
+---Installs the library by the first way that works. Runs in a coroutine; see `task.lua`.
+---@param root string the plugin's directory
+---@param only? cursor_agent.install.Way[] the ways to try, in order
+---@return cursor_agent.install.Way how
+function M.install(root, only)
+  pcall(vim.fn.mkdir, root .. "/lib", "p")
+  local writable = vim.fn.filewritable(root .. "/lib") == 2
+  local plan = plan_for(root)
+  local reasons = {} ---@type string[]
+  for _, way in ipairs(only or { "kept", "prebuilt", "cargo" }) do
+    local ok, why
+    if way ~= "kept" and not writable then
+      ok, why = false, root .. "/lib cannot be written to"
+    else
+      -- `pcall` so that what lies unfinished goes away whatever happened.
+      local ran, result, problem = pcall(ways[way], plan)
+      pcall(tidy, root)
+      if not ran then
+        error(result, 0)
+      end
+      ok, why = result, problem
+    end
+    if ok then
+      return way
+    end
+    reasons[#reasons + 1] = ("%s: %s"):format(LABELS[way], why or "it did not say why")
+  end
+  error(
+    ("the library of cursor-agent.nvim could not be installed.\n  %s\n"):format(table.concat(reasons, "\n  "))
+      .. "  What to do: install Rust (https://rustup.rs), then run `:CursorAgent build`"
+      .. " (or `make` in "
+      .. root
+      .. "). `:checkhealth cursor_agent` shows more.",
+    0
+  )
+end
+
+local SUCCESS = {
+  kept = "the library is built for this version already",
+  prebuilt = "the prebuilt library is installed",
+  cargo = "the library is built",
+}
+
+---What a person reads when it went well.
+---@param how cursor_agent.install.Way
+---@return string
+function M.success(how)
+  return SUCCESS[how]
+end
+
+return M
