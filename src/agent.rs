@@ -137,7 +137,7 @@ pub enum Waiter {
     /// A model is set.
     SetModel { key: Key, id: String },
     /// A config option is set.
-    SetOption { key: Key },
+    SetOption { key: Key, id: String },
     /// Past sessions are listed, page by page.
     List {
         key: Key,

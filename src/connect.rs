@@ -89,8 +89,8 @@ impl Engine {
                 }
                 self.outbox.status(key);
             }
-            Waiter::SetOption { key } => {
-                self.set_went_well(key, "the option", "", &result);
+            Waiter::SetOption { key, id: option } => {
+                self.set_went_well(key, "the option", &option, &result);
                 if let (Ok(value), Some(session)) = (result, self.sessions.get_mut(&key))
                     && let Ok(options) = wire::ConfigOptions::from_value(value)
                 {
@@ -151,6 +151,9 @@ impl Engine {
                     wire::PROTOCOL_VERSION
                 ),
             );
+        }
+        for key in self.keys_of(proc.agent) {
+            self.outbox.status(key);
         }
         let Some(agent) = self.live(proc) else { return };
         agent.caps = response.agent_capabilities;
@@ -308,8 +311,8 @@ impl Engine {
             .get(&id)
             .is_none_or(|agent| agent.link != Link::Ready)
         {
-            self.end_process(id);
             self.lose_sessions(id, None);
+            self.end_process(id);
             self.start(id);
         }
         Ok(())
@@ -359,7 +362,8 @@ impl Engine {
             session.wanted.load.clone().map(wire::SessionId::from),
         );
         let (can_resume, can_load) = (caps.session.resume, caps.load_session);
-        let has_history = !session.transcript.entries().is_empty();
+        // A session that was only asked for has at most notices of ours in its transcript.
+        let has_history = was.is_some() && !session.transcript.entries().is_empty();
 
         if left_out > 0 {
             let text = format!(
@@ -395,6 +399,8 @@ impl Engine {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.phase = phase;
             session.error = None;
+            // A timer of an earlier replay must not end this one.
+            session.heard += 1;
         }
         match old {
             Some(session_id) if phase != Phase::Creating => {
@@ -597,8 +603,8 @@ impl Engine {
         let Some(agent) = self.live(proc) else { return };
         let message = failure(agent, why, None);
         agent.link = Link::Failed(message.clone());
-        self.effects.push(Effect::End { proc, grace_ms: 0 });
         self.lose_sessions(proc.agent, Some(&message));
+        self.let_go(proc, 0);
     }
 
     /// The program could not be started.
@@ -623,8 +629,8 @@ impl Engine {
             )
         };
         agent.link = Link::Failed(message.clone());
-        agent.peer.close();
         self.lose_sessions(proc.agent, Some(&message));
+        self.forget_calls(proc);
         for key in self.keys_of(proc.agent) {
             self.event(
                 key,
@@ -636,10 +642,8 @@ impl Engine {
 
     /// The process is gone. Everybody who waited for it is told.
     pub fn on_exit(&mut self, proc: Proc, exit: &Exit) {
-        for terminal in self.terminals.remove_all(proc) {
-            self.shown_terminals.remove(&terminal);
-            self.effects.push(Effect::ReleaseTerminal { terminal });
-        }
+        self.forget_calls(proc);
+        self.release_terminals(|terminal| terminal.proc == proc);
         self.editor.retain(|_, call| call.proc != proc);
         self.withdraw_decisions(proc);
         let in_turn = self
@@ -647,7 +651,6 @@ impl Engine {
             .values()
             .any(|s| s.agent == proc.agent && s.turn.is_some());
         let Some(agent) = self.live(proc) else { return };
-        agent.peer.close();
         let wanted = agent.link == Link::Stopped;
         let stderr: Vec<String> = exit
             .stderr
@@ -893,7 +896,10 @@ impl Engine {
             id,
             methods::SESSION_SET_CONFIG_OPTION,
             params,
-            Waiter::SetOption { key },
+            Waiter::SetOption {
+                key,
+                id: option.to_owned(),
+            },
         );
         Ok(())
     }

@@ -84,13 +84,6 @@ impl Engine {
         Some((key, entry))
     }
 
-    fn is_cancelling(&self, key: Key) -> bool {
-        self.sessions
-            .get(&key)
-            .and_then(|s| s.turn.as_ref())
-            .is_some_and(|turn| turn.cancelling)
-    }
-
     fn on_question(&mut self, proc: Proc, ticket: Option<Ticket>, ask: cursor::AskQuestion) {
         // A question nobody waits for cannot be answered.
         let Some(ticket) = ticket else { return };

@@ -162,6 +162,7 @@ impl Engine {
     /// Ends a session, and its process when it was the last one on it.
     pub fn close(&mut self, key: Key) -> Result<(), Refused> {
         self.end_decisions(|decision| decision.key == key, "cancelled");
+        self.release_terminals(|terminal| terminal.key == key);
         let session = self.sessions.remove(&key).ok_or_else(|| no_session(key))?;
         let id = session.agent;
         let others = self.sessions.values().any(|other| other.agent == id);
@@ -203,8 +204,8 @@ impl Engine {
     pub fn stop(&mut self, key: Key) -> Result<(), Refused> {
         let id = self.session(key)?.agent;
         if self.agents.get(&id).is_some_and(Agent::is_up) {
-            self.end_process(id);
             self.lose_sessions(id, None);
+            self.end_process(id);
             Ok(())
         } else {
             Err("the agent is not running".to_owned())
@@ -215,8 +216,8 @@ impl Engine {
     pub fn restart(&mut self, key: Key) -> Result<(), Refused> {
         let id = self.session(key)?.agent;
         if self.agents.get(&id).is_some_and(Agent::is_up) {
-            self.end_process(id);
             self.lose_sessions(id, None);
+            self.end_process(id);
         }
         self.start(id);
         Ok(())
@@ -365,7 +366,10 @@ impl Engine {
                 );
                 continue;
             };
+            let is_up = agent.is_up();
             match agent.peer.receive(message) {
+                // It was let go: nothing can be written to it any more, and nobody is to be asked for it.
+                Incoming::Request { .. } if !is_up => {}
                 Incoming::Request {
                     ticket,
                     method,
@@ -512,10 +516,34 @@ impl Engine {
         if agent.is_up() {
             agent.link = Link::Stopped;
             let proc = agent.proc();
-            self.effects.push(Effect::End {
-                proc,
-                grace_ms: END_GRACE_MS,
-            });
+            self.let_go(proc, END_GRACE_MS);
+        }
+    }
+
+    /// Answers what the process still waits for and closes its stdin; whoever waits for it is told.
+    pub(crate) fn let_go(&mut self, proc: Proc, grace_ms: u64) {
+        let Some(agent) = self.live(proc) else { return };
+        let lines = agent.peer.answer_all(&RpcError::cancelled());
+        for line in lines {
+            self.write(proc.agent, line);
+        }
+        self.editor.retain(|_, call| call.proc != proc);
+        self.effects.push(Effect::End { proc, grace_ms });
+        self.forget_calls(proc);
+    }
+
+    /// Calls of a process that is gone will not be answered: the user's own get an error instead.
+    pub(crate) fn forget_calls(&mut self, proc: Proc) {
+        let Some(agent) = self.live(proc) else { return };
+        let name = agent.spec.agent.clone();
+        for (_, waiter) in agent.peer.close().waiters {
+            if let Waiter::List { result: id, .. }
+            | Waiter::Delete { result: id }
+            | Waiter::Logout { result: id } = waiter
+            {
+                let result = Err(format!("{name} stopped before it answered"));
+                self.outbox.push(News::Result { id, result }, Wake::Now);
+            }
         }
     }
 

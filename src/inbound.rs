@@ -487,7 +487,8 @@ impl Engine {
             self.finish_decision(id, Some(Err(RpcError::cancelled())), "withdrawn", false);
             return;
         }
-        for terminal in self.terminals.all_mut() {
+        // A ticket's number says nothing without its process.
+        for terminal in self.terminals.all_mut().filter(|t| t.proc == proc) {
             terminal.waiting.retain(|waiting| *waiting != ticket);
         }
         self.editor

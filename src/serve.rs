@@ -17,6 +17,8 @@ use crate::process::{Exit, Launch};
 use crate::terminals::{Terminal, wire_id};
 use crate::tool_call::{CommandExit, Content};
 
+const SIGKILL: i32 = 9;
+
 /// The editor's answer to a request of ours.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -89,18 +91,13 @@ impl Engine {
             // Nobody is left to ask.
             return self.respond_with(proc, ticket, &wire::PermissionOutcome::Cancelled);
         };
-        let cancelling = self
-            .sessions
-            .get(&key)
-            .and_then(|s| s.turn.as_ref())
-            .is_some_and(|turn| turn.cancelling);
         let mut call = request.tool_call;
         if call.id.as_str().is_empty() {
             call.id = format!("permission-{}", ticket.number()).into();
         }
         self.alias_permission(key, &call);
         let entry = self.upsert_tool(key, parent, call);
-        if cancelling {
+        if self.is_cancelling(key) {
             return self.respond_with(proc, ticket, &wire::PermissionOutcome::Cancelled);
         }
         let tool = self
@@ -359,21 +356,36 @@ impl Engine {
                 self.respond_with(proc, ticket, &Empty {});
             }
             _ => {
-                let gone = self.terminals.remove(number);
-                self.shown_terminals.remove(&number);
-                self.effects
-                    .push(Effect::ReleaseTerminal { terminal: number });
                 self.respond_with(proc, ticket, &Empty {});
-                // Whoever waited for its end hears of it now.
-                let status = wire::TerminalExitStatus {
-                    exit_code: None,
-                    signal: Some("KILL".to_owned()),
-                };
-                for waiting in gone.map(|terminal| terminal.waiting).unwrap_or_default() {
-                    self.respond_with(proc, waiting, &status);
-                }
+                self.release_terminal(number);
             }
         }
+    }
+
+    /// Lets go of the terminals that match: their session or their process is over.
+    pub(crate) fn release_terminals(&mut self, matches: impl Fn(&Terminal) -> bool) {
+        for number in self.terminals.matching(matches) {
+            self.release_terminal(number);
+        }
+    }
+
+    fn release_terminal(&mut self, number: u64) {
+        // Whoever waits for its end, or looks at it, hears of it now.
+        let running = self
+            .terminals
+            .get_mut(number)
+            .is_some_and(|t| t.exit.is_none());
+        if running {
+            let killed = Exit {
+                signal: Some(SIGKILL),
+                ..Exit::default()
+            };
+            self.on_terminal_exit(number, &killed);
+        }
+        self.terminals.remove(number);
+        self.shown_terminals.remove(&number);
+        self.effects
+            .push(Effect::ReleaseTerminal { terminal: number });
     }
 
     /// A terminal printed something.
@@ -494,7 +506,7 @@ impl Engine {
             Some(id) => self.place(proc, id).map(|(key, _)| key),
             None => self.busy_session(proc.agent),
         };
-        let Some(key) = key else {
+        let Some(key) = key.filter(|key| !self.is_cancelling(*key)) else {
             return self.respond_with(proc, ticket, &wire::ElicitationResponse::Cancel);
         };
         let ask = match request.mode {
@@ -570,7 +582,7 @@ fn signal_name(signal: i32) -> String {
     match signal {
         2 => "SIGINT".to_owned(),
         6 => "SIGABRT".to_owned(),
-        9 => "SIGKILL".to_owned(),
+        SIGKILL => "SIGKILL".to_owned(),
         11 => "SIGSEGV".to_owned(),
         13 => "SIGPIPE".to_owned(),
         15 => "SIGTERM".to_owned(),

@@ -162,18 +162,10 @@ impl Terminals {
         self.open.remove(&id)
     }
 
-    /// All those of a process: it is gone.
-    pub fn remove_all(&mut self, proc: Proc) -> Vec<u64> {
-        let gone: Vec<u64> = self
-            .open
-            .iter()
-            .filter(|(_, t)| t.proc == proc)
-            .map(|(id, _)| *id)
-            .collect();
-        for id in &gone {
-            self.open.remove(id);
-        }
-        gone
+    /// The numbers of all that match.
+    pub fn matching(&self, matches: impl Fn(&Terminal) -> bool) -> Vec<u64> {
+        let found = self.open.iter().filter(|(_, terminal)| matches(terminal));
+        found.map(|(id, _)| *id).collect()
     }
 }
 
@@ -227,6 +219,8 @@ mod tests {
         );
         assert!(all.find(PROC, "term-99").is_none());
         assert!(all.find(PROC, "nonsense").is_none());
-        assert_eq!(all.remove_all(PROC), [id]);
+        assert_eq!(all.matching(|terminal| terminal.key == Key(1)), [id]);
+        assert!(all.remove(id).is_some());
+        assert!(all.matching(|_| true).is_empty());
     }
 }

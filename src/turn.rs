@@ -19,32 +19,34 @@ const CANCEL_NOTICE_MS: u64 = 5_000;
 impl Engine {
     /// Sends a prompt, or queues it while it cannot be sent. A process that is gone is started again.
     pub fn prompt(&mut self, key: Key, spec: PromptSpec) -> Result<PromptId, Refused> {
-        if spec.text.trim().is_empty() && spec.blocks.is_empty() {
-            return Err("the prompt is empty".to_owned());
-        }
-        let agent = self.session(key)?.agent;
+        not_empty(&spec)?;
+        self.session(key)?;
         let id = self.last_prompt.advance();
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.push_back(Prompt { id, spec });
         }
-        let link = self.agents.get(&agent).map(|agent| agent.link.clone());
-        let lost = self
-            .sessions
-            .get(&key)
-            .is_some_and(|session| session.phase == Phase::Lost);
-        match link {
-            Some(Link::Stopped | Link::Failed(_)) => self.start(agent),
-            Some(Link::Ready) if lost => self.begin(key),
-            _ => self.send_next(key),
-        }
+        self.send_or_start(key);
         self.outbox.status(key);
         Ok(id)
     }
 
+    /// Sends what waits; for a session whose agent is gone that begins with the agent.
+    fn send_or_start(&mut self, key: Key) {
+        let Some(session) = self.sessions.get(&key) else {
+            return;
+        };
+        let (agent, lost) = (session.agent, session.phase == Phase::Lost);
+        match self.agents.get(&agent).map(|agent| &agent.link) {
+            Some(Link::Stopped | Link::Failed(_)) => self.start(agent),
+            Some(Link::Ready) if lost => self.begin(key),
+            _ => self.send_next(key),
+        }
+    }
+
     /// Replaces a prompt that waits.
     pub fn queue_edit(&mut self, key: Key, id: PromptId, spec: PromptSpec) -> Result<(), Refused> {
-        let prompt = self.queued(key, id)?;
-        prompt.spec = spec;
+        not_empty(&spec)?;
+        self.queued(key, id)?.spec = spec;
         self.outbox.status(key);
         Ok(())
     }
@@ -79,7 +81,7 @@ impl Engine {
             // An answer to a cancel that is under way will do as well.
             let _ = self.cancel(key);
         } else {
-            self.send_next(key);
+            self.send_or_start(key);
         }
         Ok(())
     }
@@ -220,6 +222,14 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether the turn is being stopped: what it asks now is answered as cancelled.
+    pub(crate) fn is_cancelling(&self, key: Key) -> bool {
+        self.sessions
+            .get(&key)
+            .and_then(|session| session.turn.as_ref())
+            .is_some_and(|turn| turn.cancelling)
+    }
+
     /// A cancelled turn should be over by now.
     pub(crate) fn on_cancel_timer(&mut self, key: Key, number: u64) {
         let name = self.agent_name(key);
@@ -263,9 +273,10 @@ impl Engine {
         match response {
             Ok(response) => {
                 let tokens = response.usage.as_ref().and_then(|usage| {
-                    usage
-                        .total_tokens
-                        .or_else(|| Some(usage.input_tokens? + usage.output_tokens.unwrap_or(0)))
+                    usage.total_tokens.or_else(|| {
+                        let output = usage.output_tokens.unwrap_or(0);
+                        Some(usage.input_tokens?.saturating_add(output))
+                    })
                 });
                 if let (Some(usage), Some(session)) = (response.usage, self.sessions.get_mut(&key))
                 {
@@ -275,12 +286,7 @@ impl Engine {
                 self.end_turn(key, response.stop_reason.as_str(), tokens, None);
             }
             Err(error) => {
-                let cancelling = self
-                    .sessions
-                    .get(&key)
-                    .and_then(|s| s.turn.as_ref())
-                    .is_some_and(|turn| turn.cancelling);
-                if cancelling
+                if self.is_cancelling(key)
                     && (error.code == RpcError::REQUEST_CANCELLED
                         || error.message.to_lowercase().contains("cancel"))
                 {
@@ -364,6 +370,13 @@ impl Engine {
         self.event(key, "CursorAgentTurnEnd", data);
         self.outbox.status(key);
     }
+}
+
+fn not_empty(spec: &PromptSpec) -> Result<(), Refused> {
+    if spec.text.trim().is_empty() && spec.blocks.is_empty() {
+        return Err("the prompt is empty".to_owned());
+    }
+    Ok(())
 }
 
 fn reason_text(reason: &str) -> String {

@@ -199,6 +199,17 @@ impl<W> Peer<W> {
         Some(error_line(&id, error))
     }
 
+    /// The lines that answer every open request, oldest first: whoever asked is about to be let go.
+    pub fn answer_all(&mut self, error: &RpcError) -> Vec<Vec<u8>> {
+        let open = std::mem::take(&mut self.open);
+        open.values().map(|id| error_line(id, error)).collect()
+    }
+
+    /// What was noted about each call that waits, in no order.
+    pub fn waiters(&self) -> impl Iterator<Item = &W> {
+        self.calls.values()
+    }
+
     /// Whether the request still owes an answer.
     pub fn is_open(&self, ticket: Ticket) -> bool {
         self.open.contains_key(&ticket)

@@ -1,0 +1,12 @@
+//! The engine without an editor and without a process: messages in by hand, what it writes and tells read back.
+//!
+//! The modules follow the reference of the protocol: its methods, updates, enums and capabilities, Cursor's habits,
+//! other agents' habits; then what holds for any sequence of messages, and recordings of real agents.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+// Tables of `json!` read better without a reference before each.
+#![allow(clippy::needless_pass_by_value)]
+
+mod kit;
+
+mod lifecycle;
