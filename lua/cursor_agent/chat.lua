@@ -45,7 +45,7 @@ local function make_transcript(chat)
   bo.modifiable = false
   bo.textwidth = 0
   -- Wrapped lines of lists and quotations are indented as far as their text is.
-  bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>│]\)\s\+]]
+  bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>│·!?✓✗…–]\)\s\+]]
   chat.transcript = require("cursor_agent.transcript").new(buf, chat.cwd)
   pcall(vim.treesitter.language.register, "markdown", { "cursoragent", "cursoragent-prompt" })
   bo.filetype = "cursoragent"

@@ -186,6 +186,7 @@ end
 local function sync_time(buf)
   local auto = vim.api.nvim_get_option_value("autoread", { buf = buf })
   vim.bo[buf].autoread = true
+  vim.bo[buf].modified = false
   vim.api.nvim_buf_call(buf, function()
     local view = vim.fn.winsaveview()
     local before = vim.fn.undotree().seq_cur

@@ -512,7 +512,7 @@ function Transcript:message(index, entry, fresh)
   if not fresh and #entry.text > streamed then
     -- Text only grows: what is there already is its beginning.
     self:stream(index, entry.text:sub(streamed + 1))
-  elseif fresh or #entry.text < streamed then
+  elseif fresh or (entry.text ~= "" and #entry.text < streamed) then
     local first, past = self:range(index)
     local top = first + item.gap
     if not fresh then

@@ -48,6 +48,14 @@ local function model(status)
     return nil
   end
   local words = { status.model }
+  if status.model:find("[", 1, true) then
+    -- Cursor's exploded ids hold every parameter; the name is for people.
+    for _, one in ipairs(status.models or {}) do
+      if one.id == status.model then
+        words[1] = one.name
+      end
+    end
+  end
   for _, option in ipairs(status.options or {}) do
     if option.category == "thought_level" and type(option.value) == "string" then
       words[#words + 1] = option.value --[[@as string]]

@@ -108,7 +108,8 @@ local function dress(chat, win, kind)
     relativenumber = false,
     signcolumn = "no",
     foldcolumn = "0",
-    statuscolumn = "",
+    -- A margin: text that touches the separator is hard to read.
+    statuscolumn = " ",
     colorcolumn = "",
     cursorcolumn = false,
     list = false,

@@ -82,6 +82,7 @@ local function places(tool)
       add(content.path, hunk and math.max(hunk.new, 1))
     end
   end
+  add(tool.image and tool.image.path)
   return list
 end
 
@@ -122,7 +123,7 @@ local function subject(tool, where, context)
     chunks[2] = { ":" .. first.line, "CursorAgentLineNr" }
   end
   if #where > 1 then
-    chunks[#chunks + 1] = { (" +%d"):format(#where - 1), "CursorAgentDetail" }
+    chunks[#chunks + 1] = { (" and %d more"):format(#where - 1), "CursorAgentDetail" }
   end
   local plain = title:lower():gsub("`", "")
   if plain ~= "" and not PLACEHOLDERS[plain] and not plain:find(vim.fs.basename(first.path):lower(), 1, true) then
@@ -226,7 +227,7 @@ function M.render(entry, context)
   local where = places(tool)
   local icon, icon_hl = state(tool, context.icons)
   local nested = entry.parent and "  " or ""
-  local verb = tool.task and "Task" or VERBS[tool.kind] or "Tool"
+  local verb = tool.task and "Task" or tool.image and "Image" or VERBS[tool.kind] or "Tool"
 
   local chunks = {
     { nested .. icon .. " ", icon_hl },
@@ -255,7 +256,7 @@ function M.render(entry, context)
   elseif tool.status == "in_progress" then
     table.insert(asides, { since = entry.started_ms, hl = "CursorAgentAside" })
   else
-    local duration = tool.duration_ms or entry.duration_ms
+    local duration = tool.task and tool.task.duration_ms or tool.duration_ms or entry.duration_ms
     if duration then
       table.insert(asides, { text = format.duration(duration), hl = "CursorAgentAside" })
     end
@@ -266,19 +267,25 @@ function M.render(entry, context)
   end
 
   local indent = nested .. "  "
-  local diffs = 0
+  local diffs = {} ---@type table<string, boolean>
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "diff" then
+      diffs[content.path or ""] = true
+    end
+  end
   for i = 2, #where do
     local place = where[i]
-    local row = b:line({
-      { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
-      { format.path(place.path, context.cwd), "CursorAgentPath" },
-      { place.line and tool.kind ~= "edit" and ":" .. place.line or "", "CursorAgentLineNr" },
-    })
-    b.targets[row] = { path = place.path, line = place.line }
+    if not diffs[place.path] then
+      local row = b:line({
+        { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
+        { format.path(place.path, context.cwd), "CursorAgentPath" },
+        { place.line and tool.kind ~= "edit" and ":" .. place.line or "", "CursorAgentLineNr" },
+      })
+      b.targets[row] = { path = place.path, line = place.line }
+    end
   end
   for _, content in ipairs(tool.content or {}) do
     if content.type == "diff" then
-      diffs = diffs + 1
       if #where > 1 then
         local row = b:line({
           { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
@@ -293,18 +300,10 @@ function M.render(entry, context)
       add_attachment(b, content, context, indent)
     end
   end
-  if tool.image and tool.image.path then
-    local row = b:line({
-      { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
-      { format.path(tool.image.path, context.cwd), "CursorAgentPath" },
-      { "  " .. format.first_line(tool.image.description or "", 120), "CursorAgentDetail" },
-    })
-    b.targets[row] = { path = tool.image.path }
-  end
 
   if #b.lines > 1 then
     local settled = tool.status == "completed" or tool.status == "cancelled"
-    b.closed = context.fold_tools and settled and not M.failed(tool) and diffs == 0 and not tool.decision
+    b.closed = context.fold_tools and settled and not M.failed(tool) and not next(diffs) and not tool.decision
   end
   return b
 end

@@ -1,0 +1,243 @@
+-- What each kind of entry looks like, in a chat of 80 columns and beside the code on a screen of 160.
+
+local T = require("harness")
+
+---@param id string
+---@param fields table
+---@return table
+local function tool(id, fields)
+  return {
+    update = vim.tbl_extend("force", { sessionUpdate = "tool_call", toolCallId = id, status = "pending" }, fields),
+  }
+end
+
+---@param id string
+---@param fields table
+---@return table
+local function update(id, fields)
+  return { update = vim.tbl_extend("force", { sessionUpdate = "tool_call_update", toolCallId = id }, fields) }
+end
+
+---@param text string
+---@return table
+local function content(text)
+  return { type = "content", content = { type = "text", text = text } }
+end
+
+---Runs a scenario in both widths and compares the screen when the turn is over or waits.
+---@param name string
+---@param turn table[] steps
+---@param prepare? fun(nvim: harness.Child) before the picture is taken
+local function picture(name, turn, prepare)
+  for _, width in ipairs({ 80, 160 }) do
+    local opts = { width = width, height = 36, files = { ["src/parser.lua"] = "return {}\n" } }
+    T.case(("%s, %d columns"):format(name, width), opts, function(nvim)
+      nvim:use(T.agent({ turns = { turn } }), { window = { position = width == 80 and "tab" or "right" } })
+      nvim:cmd("edit src/parser.lua")
+      nvim:cmd("CursorAgent")
+      nvim:wait_state("idle")
+      nvim:keys("Make the parser accept trailing commas<C-s>")
+      nvim:wait(function()
+        local state = nvim:status().state
+        return #nvim:events("CursorAgentTurnEnd") == 1 or (state == "waiting" and nvim:status().pending > 0)
+      end, "the turn")
+      nvim:keys("<Esc>")
+      -- 0.10 draws a winbar in other colours; it has its own case.
+      nvim:lua([[
+        for _, win in ipairs(vim.fn.win_findbuf(vim.fn.bufnr("cursor-agent://1/chat"))) do
+          vim.wo[win].winbar = ""
+        end
+      ]])
+      if prepare then
+        prepare(nvim)
+      end
+      nvim:expect_screen(("chat-%s-%d"):format(name:gsub("%W+", "-"), width))
+    end)
+  end
+end
+
+picture("message", {
+  { text = "# What I found\n\nThe list **rule** stops at `expr`, see [the parser](src/parser.lua#L3):\n\n" },
+  {
+    text = "1. a trailing comma is an error, and this line is long enough to be wrapped, so its indentation can be seen\n",
+  },
+  { text = "2. nothing tests it\n\n> quoted\n\n" },
+  { text = "```lua\nlocal function list(items)\n  return #items > 0 -- all of them\nend\n```\n\n" },
+  { text = "| a | b |\n|---|---|\n| 1 | 2 |\n\nDone.\n\n" },
+})
+
+picture("thought", {
+  { thought = "First I look at the grammar.\n\nThen at the *parser*." },
+  { text = "I looked.\n" },
+  { thought = "One more thing to think about." },
+}, function(nvim)
+  -- The second one is opened: what is folded can be read.
+  nvim:cmd("wincmd k")
+  nvim:keys("Gzo")
+end)
+
+picture("tool calls", {
+  tool("r", { title = "Read File", kind = "read" }),
+  update("r", {
+    title = "Read src/parser.lua",
+    status = "completed",
+    locations = { { path = "${cwd}/src/parser.lua", line = 12 } },
+    content = { content("local M = {}\nreturn M\n") },
+  }),
+  tool("s", { title = "grep -n 'comma' in src", kind = "search", status = "in_progress" }),
+  update("s", { status = "completed", content = { content("src/parser.lua:12: comma\nsrc/lexer.lua:3: comma") } }),
+  tool("f", { title = "https://example.org/grammar", kind = "fetch", status = "completed" }),
+  tool("d", {
+    title = "Delete src/old.lua",
+    kind = "delete",
+    status = "completed",
+    locations = { { path = "${cwd}/src/old.lua" } },
+  }),
+  tool("o", { title = "Look at the picture", kind = "other", status = "completed" }),
+  update("o", {
+    content = {
+      { type = "content", content = { type = "image", mimeType = "image/png", data = "aGVsbG8=" } },
+      { type = "content", content = { type = "resource_link", uri = "file://${cwd}/doc/a.md", name = "a.md" } },
+    },
+  }),
+  tool("x", { title = "Do something that fails", kind = "other", status = "failed" }),
+  update("x", { content = { content("no permission to do that") } }),
+  { text = "That was all.\n" },
+}, function(nvim)
+  nvim:cmd("wincmd k")
+  -- The attachments of the fifth call are folded.
+  nvim:keys("gg]t]t]t]t]tzo")
+end)
+
+picture("diff", {
+  tool("e", { title = "Edit File", kind = "edit", status = "in_progress" }),
+  update("e", {
+    title = "Edit src/parser.lua",
+    status = "completed",
+    locations = { { path = "${cwd}/src/parser.lua" } },
+    content = {
+      {
+        type = "diff",
+        path = "${cwd}/src/parser.lua",
+        oldText = "local M = {}\n\nfunction M.list(items)\n  return items\nend\n\nreturn M\n",
+        newText = "local M = {}\n\n---All but the last comma.\nfunction M.list(items, trailing)\n  return items, trailing\nend\n\nreturn M\n",
+      },
+    },
+  }),
+  tool("m", { title = "Rename everywhere", kind = "edit", status = "completed" }),
+  update("m", {
+    content = {
+      { type = "diff", path = "${cwd}/src/new.lua", newText = "return 1\n" },
+      { type = "diff", path = "${cwd}/src/b.lua", oldText = "local a = 1\n", newText = "local b = 1\n" },
+    },
+  }),
+  { text = "Both are changed.\n" },
+})
+
+picture("commands", {
+  tool("a", { title = "`cargo test parser`", kind = "execute", status = "in_progress" }),
+  update("a", {
+    status = "completed",
+    rawOutput = { exitCode = 0, stdout = "running 3 tests\ntest result: ok\n", stderr = "" },
+  }),
+  tool("b", { title = "`cargo clippy`", kind = "execute", status = "in_progress" }),
+  update("b", {
+    status = "completed",
+    rawOutput = { exitCode = 101, stdout = "", stderr = "" },
+    content = {
+      content(
+        "\27[1m\27[31merror\27[0m: unused variable: `item`\n  \27[34m-->\27[0m src/parser.rs:12:9\n"
+          .. table.concat(vim.fn.map(vim.fn.range(1, 40), "'  | line ' . v:val"), "\n")
+          .. "\n\27[32mhelp\27[0m: remove it\n"
+      ),
+    },
+  }),
+  { text = "It fails.\n" },
+})
+
+picture("permission", {
+  tool("p", { title = "`cargo test parser`", kind = "execute" }),
+  {
+    permission = {
+      toolCall = {
+        toolCallId = "p",
+        title = "`cargo test parser`",
+        kind = "execute",
+        content = { content("Not in allowlist: cargo test") },
+      },
+    },
+  },
+})
+
+picture("todos", {
+  {
+    update = {
+      sessionUpdate = "plan",
+      entries = {
+        { content = "grammar", priority = "high", status = "completed" },
+        { content = "parser", priority = "high", status = "in_progress" },
+        { content = "docs", priority = "low", status = "pending" },
+      },
+    },
+  },
+  { text = "I go on.\n" },
+})
+
+picture("long todos", {
+  {
+    request = {
+      method = "cursor/update_todos",
+      params = {
+        toolCallId = "t",
+        merge = false,
+        todos = {
+          { id = "1", content = "Extend the grammar with an optional comma", status = "completed" },
+          { id = "2", content = "Teach the parser to accept it in every kind of list", status = "in_progress" },
+          { id = "3", content = "Write the tests", status = "pending" },
+          { id = "4", content = "Change the formatter too", status = "cancelled" },
+        },
+      },
+    },
+  },
+  { text = "I go on.\n" },
+})
+
+picture("notices", {
+  { update = { sessionUpdate = "notice", severity = "info", title = "Using a cached index" } },
+  { update = { sessionUpdate = "notice", severity = "warning", title = "Slow", description = "The model is busy." } },
+  { update = { sessionUpdate = "something_new", value = 1 } },
+  { text = "Half an ans" },
+  { stop = "max_tokens" },
+})
+
+picture("error", {
+  { text = "I am abou" },
+  { error = { code = -32603, message = "The model is not available" } },
+})
+
+picture("subagent", {
+  {
+    request = {
+      method = "cursor/task",
+      params = {
+        toolCallId = "k",
+        description = "Look for other parsers",
+        prompt = "Look",
+        subagentType = "explore",
+        model = "composer-2",
+        durationMs = 4200,
+      },
+    },
+  },
+  {
+    request = {
+      method = "cursor/generate_image",
+      params = {
+        toolCallId = "g",
+        description = "A logo",
+        filePath = "${cwd}/logo.png",
+      },
+    },
+  },
+  { text = "Both done.\n" },
+})

@@ -1,0 +1,260 @@
+-- Rendering as tables: text and entries in, lines and marks out. No buffer is involved.
+
+local T = require("harness")
+
+vim.opt.runtimepath:prepend(T.root)
+
+local ansi = require("cursor_agent.render.ansi")
+local code = require("cursor_agent.code")
+local context = require("cursor_agent.context")
+local follow = require("cursor_agent.follow")
+local format = require("cursor_agent.render.format")
+local merge = require("cursor_agent.merge")
+local message = require("cursor_agent.render.message")
+local render = require("cursor_agent.render")
+
+---Lines of text that came in pieces.
+---@param prefix string
+---@param pieces string[]
+---@return string[] lines
+---@return integer[] blocks
+---@return integer soft breaks
+local function write(prefix, pieces)
+  local tail = message.tail(prefix)
+  local lines, blocks, soft = { "" }, {}, 0
+  for _, text in ipairs(pieces) do
+    local piece = message.append(tail, text)
+    local row = #lines
+    for _, block in ipairs(piece.blocks) do
+      table.insert(blocks, row + block)
+    end
+    lines[row] = lines[row] .. piece.first
+    vim.list_extend(lines, piece.rest)
+    soft = soft + vim.tbl_count(piece.soft)
+  end
+  return lines, blocks, soft
+end
+
+T.case("streamed text is the same however it is cut", function()
+  local text =
+    "# Head\r\n\nOne *two*\nthree\n\n```lua\nlocal x\n\nlocal y\n```\n\n    code\n\n- a\n\n  b\n\nend ü€😀"
+  local whole, blocks = write("", { text })
+  T.eq(whole[1], "# Head")
+  T.eq(whole[#whole], "end ü€😀")
+  T.eq(
+    vim.tbl_map(function(line)
+      return whole[line]
+    end, blocks),
+    { "# Head", "One *two*", "```lua", "- a", "end ü€😀" },
+    "where a block of markdown begins"
+  )
+  for size = 1, 9 do
+    local pieces = {}
+    for at = 1, #text, size do
+      pieces[#pieces + 1] = text:sub(at, at + size - 1)
+    end
+    local lines, again = write("", pieces)
+    T.eq(lines, whole, ("in pieces of %d bytes"):format(size))
+    T.eq(again, blocks, ("blocks in pieces of %d bytes"):format(size))
+  end
+end)
+
+T.case("each line has its prefix, empty ones without the space at its end", function()
+  T.eq(write("> ", { "a\n\nb" }), { "> a", ">", "> b" })
+  T.eq(write("> ", { "a\n", "\n", "b" }), { "> a", ">", "> b" })
+  T.eq(write("  ", { "a\n\nb\n" }), { "  a", "", "  b", "" })
+end)
+
+T.case("an endless line is broken between characters, and none is lost", function()
+  for _, unit in ipairs({ "x", "word ", "ü", "😀" }) do
+    local text = unit:rep(20000)
+    local lines, _, soft = write("", { text:sub(1, 7), text:sub(8) })
+    T.eq(table.concat(lines), text)
+    T.eq(soft, #lines - 1)
+    for _, line in ipairs(lines) do
+      T.ok(#line <= message.MAX_LINE_BYTES, "a line is too long")
+      T.ok(vim.str_utf_end(line, #line) == 0, "a character is cut")
+    end
+  end
+end)
+
+T.case("terminal colours become spans", function()
+  local function check(line, plain, spans)
+    local text, found = ansi.line(line)
+    T.eq(text, plain)
+    T.eq(
+      vim.tbl_map(function(span)
+        return { span.from, span.to, span.hl }
+      end, found),
+      spans
+    )
+  end
+  check("plain", "plain", {})
+  check("\27[31mred\27[0m x", "red x", { { 0, 3, "CursorAgentAnsi_1_n_" } })
+  check("\27[1;32mok\27[22m!\27[m", "ok!", { { 0, 2, "CursorAgentAnsi_2_n_B" }, { 2, 3, "CursorAgentAnsi_2_n_" } })
+  check(
+    "\27[38;5;208mo\27[48;2;1;2;3mp",
+    "op",
+    { { 0, 1, "CursorAgentAnsi_208_n_" }, { 1, 2, "CursorAgentAnsi_208_x010203_" } }
+  )
+  check("\27[91mbright\27[39;49m", "bright", { { 0, 6, "CursorAgentAnsi_9_n_" } })
+  check("\27]8;;http://x\27\\link\27]8;;\27\\", "link", {})
+  check("\27]0;title\7text\27[2K\27[3A", "text", {})
+  check("10%\r50%\r100%", "100%", {})
+  check("\27[", "", {})
+  T.eq(ansi.style("CursorAgentAnsi_208_x010203_BU"), { fg = "208", bg = "#010203", bold = true, underline = true })
+end)
+
+---@param tool table
+---@param entry? table
+---@param options? table
+---@return cursor_agent.render.Block
+local function draw(tool, entry, options)
+  local defaults = { id = "t", title = "", kind = "other", status = "completed", locations = {}, content = {} }
+  local whole = vim.tbl_extend("force", { kind = "tool", text = "", done = true, started_ms = 0 }, entry or {})
+  whole.tool = vim.tbl_extend("force", defaults, tool)
+  return render.entry(
+    whole,
+    vim.tbl_extend("force", {
+      cwd = "/w",
+      icons = require("cursor_agent.render.icons").sets.unicode,
+      diff_lines = 4,
+      output_lines = 5,
+      fold_tools = true,
+    }, options or {})
+  )
+end
+
+T.case("a tool call says what and where in one line", function()
+  local function check(tool, line)
+    T.eq(draw(tool).lines[1], line)
+  end
+  check({ title = "Read File", kind = "read", status = "pending" }, "· Read   Read File")
+  check({ title = "Read File", kind = "read", locations = { { path = "/w/a.lua", line = 3 } } }, "✓ Read   a.lua:3")
+  check(
+    { title = "Reading lines 1-9", kind = "read", locations = { { path = "/w/a.lua" } } },
+    "✓ Read   a.lua  Reading lines 1-9"
+  )
+  check({ title = "`ls -l`", kind = "execute", exit_code = 0 }, "✓ Run    ls -l")
+  check({ title = "Terminal", kind = "execute", command = "ls\nrm x" }, "✓ Run    ls …")
+  check({ title = "`ls`", kind = "execute", exit_code = 2 }, "✗ Run    ls  exit 2")
+  check({ title = "`ls`", kind = "execute", signal = "SIGKILL" }, "✗ Run    ls  SIGKILL")
+  check({ title = "x", status = "in_progress" }, "… Tool   x")
+  check({ title = "x", status = "cancelled" }, "– Tool   x")
+  check({ title = "x", decision = 3, status = "pending" }, "? Tool   x")
+  check({ title = "brand new", kind = "juggle" }, "✓ Tool   brand new")
+  check({ title = "x", task = { description = "Look", subagent = "explore" } }, "✓ Task   Look  explore")
+end)
+
+T.case("long output keeps its ends and says how much is left out", function()
+  local text = table.concat(vim.fn.range(1, 20), "\n")
+  local block = draw({ kind = "execute", title = "`seq 20`", content = { { type = "text", text = text } } })
+  T.eq(
+    block.lines,
+    { "✓ Run    seq 20", "  │ 1", "  │ 2", "  │ 3", "  │ ▸ 15 lines more", "  │ 19", "  │ 20" }
+  )
+  T.eq(block.targets[4], { output = true })
+  T.eq(block.closed, true)
+  local preview = { type = "text", head = { "1", "2", "3", "4", "5", "6" }, tail = { "19", "20" }, lines = 20 }
+  T.eq(draw({ kind = "execute", title = "`seq 20`", content = { preview } }).lines, block.lines, "of a preview")
+  local read = draw({ kind = "read", title = "x", content = { preview } })
+  T.eq(read.lines, { "✓ Read   x", "  │ 1", "  │ 2", "  │ 3", "  │ 4", "  │ 5", "  │ ▸ 15 lines more" })
+  T.eq(draw({ status = "failed", content = { preview } }).closed, false, "what failed is open")
+  T.eq(draw({ content = { preview } }, nil, { fold_tools = false }).closed, false)
+  T.eq(draw({ title = "x" }).closed, nil, "without details there is nothing to fold")
+end)
+
+T.case("a diff has numbers, targets and its code in both versions", function()
+  local block = draw({
+    kind = "edit",
+    title = "Edit a.lua",
+    content = {
+      {
+        type = "diff",
+        path = "/w/a.lua",
+        added = 2,
+        removed = 1,
+        hunks = {
+          { old = 9, new = 9, lines = { { " ", "a" }, { "-", "b" }, { "+", "B" }, { "+", "C" }, { " ", "d" } } },
+        },
+      },
+    },
+  })
+  T.eq(block.lines, {
+    "✓ Edit   a.lua  +2 -1",
+    "  │  9   a",
+    "  │ 10 - b",
+    "  │ 10 + B",
+    "  │ 11 + C",
+    "  │ ▸ 1 line more",
+  })
+  T.eq(block.targets[0], { path = "/w/a.lua", line = 9 })
+  T.eq(block.targets[2], { path = "/w/a.lua", line = 10 })
+  T.eq(block.targets[4], { path = "/w/a.lua", line = 11 })
+  T.eq(block.code[1].text, { "a", "B", "C" })
+  T.eq(block.code[2].text, { "a", "b" })
+  T.eq(block.closed, false, "an edit stays open")
+end)
+
+T.case("numbers as people read them", function()
+  T.eq(format.duration(340), "0.3s")
+  T.eq(format.duration(42400), "42s")
+  T.eq(format.duration(62000), "1:02")
+  T.eq(format.clock(3661000), "1:01:01")
+  T.eq(format.count(999), "999")
+  T.eq(format.count(12345), "12.3k")
+  T.eq(format.count(2000000), "2M")
+  T.eq(format.path("/w/src/a", "/w"), "src/a")
+  T.eq(format.path("/wide/a", "/w"), "/wide/a")
+  T.eq(format.first_line("\n one\ntwo", 20), "one …")
+  T.eq(format.first_line(("ü"):rep(30), 5), "üüüü…")
+end)
+
+T.case("mentions are found where they are meant", function()
+  T.eq(context.mentions("@a.lua and @src/b.lua:3-9, (not me@example.org) `@code` @{with space.md}."), {
+    "with space.md",
+    "a.lua",
+    "src/b.lua:3-9",
+  })
+  T.eq(context.mentions("```\n@x\n```\n@diff"), { "diff" })
+end)
+
+T.case("what a line names is found under the cursor", function()
+  local function check(line, mark, target)
+    T.eq(follow.place_at(line, (line:find(mark, 1, true)) - 1), target)
+  end
+  check("error at src/a.rs:12:9 here", "a.rs", { path = "src/a.rs", line = 12 })
+  check("see `src/a.rs` too", "src", { path = "src/a.rs" })
+  check("[the parser](src/a.lua#L3) it is", "parser", { path = "src/a.lua", line = 3 })
+  check("go to https://example.org/x.", "https", { url = "https://example.org/x" })
+  check("[docs](https://example.org)", "docs", { url = "https://example.org" })
+  check("```12:15:src/a.rs", "src", { path = "src/a.rs", line = 12 })
+  check("just words", "words", nil)
+end)
+
+T.case("the code block around a line", function()
+  local lines = { "text", "```lua", "a", "```", "", "~~~~", "```", "b", "~~~~", "```sh", "open" }
+  T.eq({ code.block_at(lines, 3) }, { 3, 3 })
+  T.eq({ code.block_at(lines, 2) }, { 3, 3 })
+  T.eq({ code.block_at(lines, 5) }, {})
+  T.eq({ code.block_at(lines, 8) }, { 7, 8 })
+  T.eq({ code.block_at(lines, 11) }, { 11, 11 })
+end)
+
+T.case("two changes of one text are put together, or not at all", function()
+  local base = { "a", "b", "c", "d", "e", "f" }
+  local function check(ours, theirs, expected)
+    T.eq(merge.three_way(base, ours, theirs), expected)
+  end
+  check(base, base, base)
+  check({ "A", "b", "c", "d", "e", "f" }, { "a", "b", "c", "d", "e", "F" }, { "A", "b", "c", "d", "e", "F" })
+  check(
+    { "a", "b", "c", "d", "e", "f", "g" },
+    { "0", "a", "b", "c", "d", "e", "f" },
+    { "0", "a", "b", "c", "d", "e", "f", "g" }
+  )
+  check({ "a", "X", "c", "d", "e", "f" }, { "a", "X", "c", "d", "e", "f" }, { "a", "X", "c", "d", "e", "f" })
+  check({ "a", "X", "c", "d", "e", "f" }, { "a", "Y", "c", "d", "e", "f" }, nil)
+  check({ "a", "b", "d", "e", "f" }, { "a", "b", "C", "d", "e", "f" }, nil)
+  check({ "f" }, { "a", "b", "c", "d", "e", "f", "g" }, { "f", "g" })
+end)
