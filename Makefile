@@ -46,7 +46,7 @@ lint: build tools ## check format and lints, Rust and Lua
 
 fmt: tools ## format Rust and Lua
 	$(CARGO) fmt --all
-	"$$(scripts/get-tools)/stylua" $(wildcard build.lua lua plugin ftplugin tests scripts)
+	"$$(scripts/get-tools)/stylua" $(wildcard build.lua repro.lua lua plugin ftplugin tests scripts)
 
 tools: ## install the linters into the cache
 	@scripts/get-tools >/dev/null

@@ -30,8 +30,10 @@ end
 ---@param lang string
 ---@return boolean
 function M.available(lang)
-  local ok, added = pcall(vim.treesitter.language.add, lang)
-  return ok and added ~= false and vim.treesitter.query.get(lang, "highlights") ~= nil
+  local added = pcall(vim.treesitter.language.add, lang)
+  -- 0.10 raises for a parser that is missing when it is added, 0.12 when its query is asked for.
+  local found, query = pcall(vim.treesitter.query.get, lang, "highlights")
+  return added and found and query ~= nil
 end
 
 ---@class (exact) cursor_agent.syntax.Place where a line of the text stands in the buffer
