@@ -670,7 +670,8 @@ end
 ---@param deadline_ns integer
 ---@return boolean
 function Transcript:light_code(item, row, deadline_ns)
-  for _, code in ipairs(item.code or {}) do
+  while item.code and item.code[1] do
+    local code = item.code[1]
     local lang = syntax.language_of(code.path)
     if lang then
       if vim.uv.hrtime() > deadline_ns then
@@ -681,6 +682,7 @@ function Transcript:light_code(item, row, deadline_ns)
         return at and { row = row + at.row, col = at.col, apply = at.apply }
       end, false)
     end
+    table.remove(item.code, 1)
   end
   item.code = nil
   return true

@@ -113,16 +113,15 @@ local function draw(tool, entry, options)
   local defaults = { id = "t", title = "", kind = "other", status = "completed", locations = {}, content = {} }
   local whole = vim.tbl_extend("force", { kind = "tool", text = "", done = true, started_ms = 0 }, entry or {})
   whole.tool = vim.tbl_extend("force", defaults, tool)
-  return render.entry(
-    whole,
-    vim.tbl_extend("force", {
-      cwd = "/w",
-      icons = require("cursor_agent.render.icons").sets.unicode,
-      diff_lines = 4,
-      output_lines = 5,
-      fold_tools = true,
-    }, options or {})
-  )
+  local narrow = {
+    cwd = "/w",
+    icons = require("cursor_agent.render.icons").sets.unicode,
+    diff_lines = 4,
+    output_lines = 5,
+    fold_tools = true,
+  }
+  local context_of = vim.tbl_extend("force", narrow, options or {}) --[[@as cursor_agent.render.Context]]
+  return render.entry(whole --[[@as cursor_agent.Entry]], context_of)
 end
 
 T.case("a tool call says what and where in one line", function()
