@@ -44,9 +44,12 @@ local function picture(name, turn, prepare)
       nvim:keys("<Esc>")
       -- 0.10 draws a winbar in other colours; it has its own case.
       nvim:lua([[
-        for _, win in ipairs(vim.fn.win_findbuf(vim.fn.bufnr("cursor-agent://1/chat"))) do
+        local buf = vim.fn.bufnr("cursor-agent://1/chat")
+        for _, win in ipairs(vim.fn.win_findbuf(buf)) do
           vim.wo[win].winbar = ""
         end
+        -- Colours come a few milliseconds at a time; the picture is of all of them.
+        require("cursor_agent.transcript").of(buf):light(0, 1000, math.huge)
       ]])
       if prepare then
         prepare(nvim)
