@@ -134,7 +134,8 @@ end
 ---@param grown integer
 local function to_tail(win, last, grown)
   vim.api.nvim_win_set_cursor(win, { last, 0 })
-  local height = vim.api.nvim_win_get_height(win)
+  local info = vim.fn.getwininfo(win)[1]
+  local height = info.height - info.winbar
   if grown <= math.floor(height / 3) then
     -- Neovim scrolls by itself just as far as it must.
     return

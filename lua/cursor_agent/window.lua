@@ -132,7 +132,7 @@ local function dress(chat, win, kind)
       conceallevel = config.get().chat.conceal and 2 or 0,
       concealcursor = "",
       winbar = "%{%v:lua.require'cursor_agent.winbar'.chat()%}",
-      statusline = "%{%v:lua.require'cursor_agent.winbar'.title()%}",
+      statusline = is_float(win) and "" or "%{%v:lua.require'cursor_agent.winbar'.title()%}",
     })
     chat.transcript:dress(win)
   else
@@ -142,26 +142,47 @@ local function dress(chat, win, kind)
       fillchars = "eob: ",
       winfixheight = not is_float(win),
       conceallevel = 0,
-      statusline = "%=<C-s> send · g? keys ",
+      statusline = is_float(win) and "" or "%=<C-s> send · g? keys ",
     })
     chat.prompt:dress(win)
   end
 end
 
----Runs something that opens or closes windows without the sizes of the others changing more than they must.
+---Runs something that opens or closes windows so that the text of the others does not scroll.
 ---@generic T
 ---@param work fun(): T
 ---@return T
 local function undisturbed(work)
-  local equal, key = vim.o.equalalways, vim.o.splitkeep
-  vim.o.equalalways = false
+  local keep = vim.o.splitkeep
   vim.o.splitkeep = "screen"
   local ok, result = pcall(work)
-  vim.o.equalalways, vim.o.splitkeep = equal, key
+  vim.o.splitkeep = keep
   if not ok then
     error(result, 0)
   end
   return result
+end
+
+---Closes a window and gives its room to a neighbour; the sizes of all others are the user's.
+---@param win integer
+---@return boolean
+local function close_window(win)
+  -- 'equalalways' would make them equal, and setting that option does so at once. It acts in the direction
+  -- 'eadirection' names only: the one in which no room becomes free.
+  local full_width = vim.api.nvim_win_get_width(win) == vim.o.columns
+  local column = vim.fn.win_screenpos(win)[2]
+  local stacked = false
+  for _, other in ipairs(vim.api.nvim_tabpage_list_wins(vim.api.nvim_win_get_tabpage(win))) do
+    if other ~= win and not is_float(other) then
+      local same_width = vim.api.nvim_win_get_width(other) == vim.api.nvim_win_get_width(win)
+      stacked = stacked or (same_width and vim.fn.win_screenpos(other)[2] == column)
+    end
+  end
+  local direction = vim.o.eadirection
+  vim.o.eadirection = (full_width or stacked) and "hor" or "ver"
+  local ok = pcall(vim.api.nvim_win_close, win, true)
+  vim.o.eadirection = direction
+  return ok
 end
 
 ---@param buf integer
@@ -211,7 +232,8 @@ local function open_chat_window(chat, position)
     return open_win(chat.buf, (float_configs(options.prompt_height)))
   end
   if prompt_win then
-    return open_win(chat.buf, { split = "above", win = prompt_win })
+    local height = vim.api.nvim_win_get_height(prompt_win) - options.prompt_height - 1
+    return open_win(chat.buf, { split = "above", win = prompt_win, height = math.max(height, MIN_CHAT_LINES) })
   end
   if position == "tab" then
     vim.cmd("tab sbuffer " .. chat.buf)
@@ -320,7 +342,7 @@ local function close_windows(wins)
   undisturbed(function()
     for _, win in ipairs(wins) do
       if vim.api.nvim_win_is_valid(win) then
-        if not pcall(vim.api.nvim_win_close, win, true) then
+        if not close_window(win) then
           swap(win, vim.api.nvim_create_buf(true, false))
         end
       end
@@ -415,6 +437,27 @@ function M.attach(chat, buf, kind)
   })
 end
 
+vim.api.nvim_create_autocmd("QuitPre", {
+  group = GROUP,
+  desc = "cursor-agent: `:quit` in the chat leaves when nothing but the chat is left",
+  callback = function(event)
+    local chat = chats.of_buffer(event.buf)
+    if not chat then
+      return
+    end
+    local here = vim.api.nvim_get_current_win()
+    local ours = {} ---@type integer[]
+    for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+      if not chats.of_buffer(vim.api.nvim_win_get_buf(win)) and not is_float(win) then
+        return
+      elseif win ~= here then
+        ours[#ours + 1] = win
+      end
+    end
+    close_windows(ours)
+  end,
+})
+
 vim.api.nvim_create_autocmd("WinLeave", {
   group = GROUP,
   desc = "cursor-agent: remember the code window",
@@ -470,6 +513,12 @@ function M.edit(path, line)
     win = undisturbed(function()
       return open_win(buf, { split = config.get().window.position == "left" and "right" or "left", win = -1 })
     end)
+  end
+  local chat = chats.current()
+  local chat_win = chat and M.chat_window(chat)
+  if chat and chat_win and is_float(chat_win) then
+    -- It lies over the code.
+    M.close(chat)
   end
   vim.api.nvim_set_current_win(win)
   vim.cmd("normal! m'")

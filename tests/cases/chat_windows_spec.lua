@@ -1,0 +1,284 @@
+-- Windows: where the chat opens, what closes with it, whose cursor and size stay as they are.
+
+local T = require("harness")
+
+---The buffers of the windows of the current tab, by their short names, in window order, and the current one's.
+---@param nvim harness.Child
+---@return string[] names
+---@return string current
+local function layout(nvim)
+  local found = nvim:lua([[
+    local function name(win)
+      local full = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
+      return full:match("^cursor%-agent://%d+/(%w+)$") or vim.fn.fnamemodify(full, ":t")
+    end
+    local names = {}
+    for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+      table.insert(names, name(win))
+    end
+    return { names, name(vim.api.nvim_get_current_win()) }
+  ]])
+  return found[1], found[2]
+end
+
+---@param nvim harness.Child
+---@param names string[]
+---@param current? string
+local function expect_layout(nvim, names, current)
+  local actual, at
+  local ok = pcall(nvim.wait, nvim, function()
+    actual, at = layout(nvim)
+    return vim.deep_equal(actual, names) and (current == nil or at == current)
+  end, nil, 3000)
+  if not ok then
+    error(("expected %s in %s, got %s in %s"):format(vim.inspect(names), current, vim.inspect(actual), at), 2)
+  end
+end
+
+---@param nvim harness.Child
+---@param turns? table[]
+---@param options? table
+local function start(nvim, turns, options)
+  nvim:use(T.agent({ turns = turns or { { { text = "Hello.\n" } } } }), options)
+  nvim:cmd("edit code.lua")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("<Esc>")
+end
+
+local FILES =
+  { ["code.lua"] = table.concat(vim.fn.map(vim.fn.range(1, 60), "'local a' . v:val . ' = 1'"), "\n") .. "\n" }
+local OPTS = { width = 120, height = 30, files = FILES }
+
+T.case("toggle closes both windows, goes back to the code, and brings them back", OPTS, function(nvim)
+  start(nvim)
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+  nvim:keys("idraft<Esc>")
+  nvim:cmd("CursorAgent")
+  expect_layout(nvim, { "code.lua" }, "code.lua")
+  T.eq(nvim:lua("return vim.api.nvim_win_get_width(0)"), 120)
+  nvim:cmd("CursorAgent")
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+  T.eq(nvim:api("nvim_get_current_line"), "draft")
+end)
+
+T.case("the code keeps its cursor, view and focus while text streams", OPTS, function(nvim)
+  start(nvim, { { { chunks = { count = 200, text = "a line ${n}\n" } } } })
+  nvim:cmd("wincmd h")
+  nvim:keys("40Gzt5l")
+  local before = nvim:lua("return { vim.fn.winsaveview(), vim.api.nvim_get_current_win() }")
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait_screen("a line 199")
+  T.eq(nvim:lua("return { vim.fn.winsaveview(), vim.api.nvim_get_current_win() }"), before)
+end)
+
+T.case("the view follows at the tail, stays where the user reads, and counts what is new", OPTS, function(nvim)
+  start(nvim, {
+    { { chunks = { count = 100, text = "first ${n}\n" } } },
+    { { chunks = { count = 50, text = "second ${n}\n" } } },
+    { { chunks = { count = 50, text = "third ${n}\n" } } },
+  })
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:wait_screen("first 99")
+  nvim:cmd("wincmd k")
+  nvim:keys("gg")
+  local view = nvim:lua("return vim.fn.winsaveview()")
+  nvim:prompt("two")
+  nvim:wait_turns(2)
+  nvim:wait_screen("new")
+  T.eq(nvim:lua("return vim.fn.winsaveview()"), view, "reading further up is not disturbed")
+  T.ok(not nvim:sees("second 49"))
+  -- 50 lines, the prompt, and the gaps.
+  nvim:wait_screen("↓ 53 new")
+  nvim:keys("G")
+  nvim:wait_screen("second 49")
+  nvim:wait_screen_without(" new")
+  nvim:prompt("three")
+  nvim:wait_turns(3)
+  nvim:wait_screen("third 49")
+end)
+
+T.case("a selection at the tail is not moved by what comes", OPTS, function(nvim)
+  start(nvim, { { { text = "one\n\ntwo" } }, { { text = "three\n\nfour" } } })
+  nvim:prompt("a")
+  nvim:wait_turns(1)
+  nvim:cmd("wincmd k")
+  nvim:keys("GV")
+  nvim:prompt("b")
+  nvim:wait_turns(2)
+  T.eq(nvim:lua("return { vim.fn.line('v'), vim.fn.line('.'), vim.fn.mode() }"), { 5, 5, "V" })
+end)
+
+T.case("closing one of the two closes the other", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("quit")
+  expect_layout(nvim, { "code.lua" })
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd k")
+  nvim:cmd("close")
+  expect_layout(nvim, { "code.lua" })
+  nvim:prompt("still there?")
+  nvim:wait_turns(1)
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "code.lua")
+end)
+
+T.case(":only in each window, and opening again, keep everything right", OPTS, function(nvim)
+  start(nvim)
+  nvim:prompt("x")
+  nvim:wait_turns(1)
+  nvim:cmd("wincmd h")
+  nvim:cmd("only")
+  expect_layout(nvim, { "code.lua" })
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  expect_layout(nvim, { "code.lua", "chat", "prompt" })
+  nvim:cmd("wincmd k")
+  nvim:cmd("only")
+  expect_layout(nvim, { "chat" })
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  expect_layout(nvim, { "chat", "prompt" }, "prompt")
+  nvim:cmd("only")
+  expect_layout(nvim, { "prompt" })
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  expect_layout(nvim, { "chat", "prompt" }, "prompt")
+  nvim:cmd("wincmd k")
+  nvim:wait_screen("Hello.")
+  T.eq(nvim:lua("return vim.wo.winbar ~= '' and vim.wo.wrap and not vim.wo.number"), true)
+  nvim:lua("require('cursor_agent').close()")
+  expect_layout(nvim, { "" })
+end)
+
+T.case("a chat moved to a tab of its own works there", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("wincmd k")
+  nvim:cmd("wincmd T")
+  expect_layout(nvim, { "chat" })
+  nvim:keys("i")
+  expect_layout(nvim, { "chat", "prompt" }, "prompt")
+  nvim:keys("from the tab<C-s>")
+  nvim:wait_turns(1)
+  nvim:wait_screen("Hello.")
+  nvim:keys("<Esc>")
+  nvim:cmd("tabprevious")
+  expect_layout(nvim, { "code.lua" })
+end)
+
+T.case("each tab has its own chat", OPTS, function(nvim)
+  start(nvim, { { { text = "for ${prompt}" } }, { { text = "for ${prompt}" } } })
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:cmd("tabnew")
+  nvim:prompt("two")
+  nvim:wait_turns(2)
+  nvim:wait_screen("for two")
+  T.eq(nvim:texts("user"), { "two" })
+  nvim:cmd("tabprevious")
+  T.eq(nvim:texts("user"), { "one" })
+  T.eq(nvim:lua("return require('cursor_agent').status(2).session_id"), "session-2")
+  T.eq(nvim:lua("return require('cursor_agent').status('session-2').key"), 2)
+end)
+
+T.case("a wiped chat buffer comes back whole", OPTS, function(nvim)
+  start(nvim, { { { text = "First answer." } }, { { text = "Second answer." } } })
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:cmd("bwipeout! cursor-agent://1/chat")
+  expect_layout(nvim, { "code.lua" })
+  nvim:prompt("two", { open = false })
+  nvim:wait_turns(2)
+  nvim:cmd("CursorAgent open")
+  nvim:wait_screen("First answer.")
+  nvim:wait_screen("Second answer.")
+end)
+
+T.case("the sizes of other windows are the user's", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("CursorAgent close")
+  nvim:cmd("split")
+  nvim:cmd("resize 5")
+  local sizes = "return vim.tbl_map(vim.api.nvim_win_get_height, vim.api.nvim_tabpage_list_wins(0))"
+  local before = nvim:lua(sizes)
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd k")
+  nvim:cmd("vertical resize 50")
+  nvim:cmd("CursorAgent close")
+  T.eq(nvim:lua(sizes), before)
+  nvim:cmd("CursorAgent open")
+  T.eq(nvim:lua("return vim.api.nvim_win_get_width(0)"), 50, "the width the user gave the chat")
+end)
+
+T.case("another screen size keeps the chat's share", OPTS, function(nvim)
+  start(nvim)
+  T.eq(nvim:lua("return vim.api.nvim_win_get_width(0)"), 54)
+  nvim:api("nvim_ui_try_resize", 200, 40)
+  nvim:wait("vim.api.nvim_win_get_width(0) == 90", "the new width")
+end)
+
+T.case("positions left, bottom and float", OPTS, function(nvim)
+  nvim:use(T.agent({ turns = { { { text = "Hello.\n" } } } }), { window = { position = "left" } })
+  nvim:cmd("edit code.lua")
+  nvim:prompt("x")
+  nvim:wait_turns(1)
+  expect_layout(nvim, { "chat", "prompt", "code.lua" }, "code.lua")
+  nvim:cmd("CursorAgent close")
+  nvim:lua("require('cursor_agent').open({ position = 'bottom' })")
+  nvim:keys("<Esc>")
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+  T.eq(nvim:lua("return vim.api.nvim_win_get_width(0)"), 120)
+  nvim:cmd("CursorAgent close")
+  nvim:lua("require('cursor_agent').open({ position = 'float' })")
+  nvim:keys("<Esc>")
+  expect_layout(nvim, { "code.lua", "prompt", "chat" }, "prompt")
+  nvim:expect_screen("chat-float")
+  nvim:cmd("CursorAgent close")
+  expect_layout(nvim, { "code.lua" }, "code.lua")
+end)
+
+T.case("a file opened from the chat does not take its window", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("wincmd k")
+  local ok = nvim:lua("return pcall(vim.cmd.edit, 'other.lua')")
+  T.eq(ok, false, "'winfixbuf'")
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "chat")
+end)
+
+T.case("options of the chat's window do not leak into files shown there", OPTS, function(nvim)
+  nvim:cmd("set number")
+  start(nvim)
+  nvim:cmd("wincmd k")
+  nvim:cmd("set nowinfixbuf")
+  nvim:cmd("edit other.lua")
+  T.eq(
+    nvim:lua("return { vim.wo.number, vim.wo.winbar, vim.wo.statuscolumn, vim.wo.foldtext }"),
+    { true, "", "", "foldtext()" }
+  )
+end)
+
+T.case("a saved session comes back without the chat", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("wincmd h")
+  nvim:cmd("mksession! Session.vim")
+  nvim:cmd("CursorAgent! close")
+  nvim:cmd("only")
+  nvim:cmd("%bwipeout!")
+  nvim:cmd("source Session.vim")
+  expect_layout(nvim, { "code.lua" })
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  expect_layout(nvim, { "code.lua", "chat", "prompt" })
+end)
+
+T.case("leaving Neovim by :q in each window leaves no process", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("wincmd h")
+  nvim:cmd("quit")
+  expect_layout(nvim, { "chat", "prompt" })
+  nvim:cmd("wincmd j")
+  nvim:quit("quit")
+end)
