@@ -244,10 +244,10 @@ impl Agent {
         let name = self.spec.agent.as_str();
         match method.map(|method| (method, &method.kind)) {
             Some((method, wire::AuthKind::Terminal(terminal))) => {
-                // The agent's own program with other arguments, unless it names a program.
+                // The agent as it is started, with more arguments, unless it names a program.
                 let mut command = match &terminal.command {
                     Some(command) => vec![command.clone()],
-                    None => self.spec.command.first().cloned().into_iter().collect(),
+                    None => self.spec.command.clone(),
                 };
                 command.extend(terminal.args.iter().cloned());
                 Login {
@@ -281,5 +281,28 @@ impl Agent {
                 },
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_login_in_a_terminal_appends_to_the_whole_command() {
+        let spec = AgentSpec {
+            command: vec!["node".to_owned(), "/opt/agent/index.js".to_owned()],
+            ..AgentSpec::default()
+        };
+        let agent = Agent::new(AgentId::default(), spec);
+        let method = serde_json::json!({
+            "id": "claude-ai-login", "name": "Claude Subscription", "type": "terminal",
+            "args": ["--cli", "auth", "login"],
+        });
+        let method: wire::AuthMethod = acp::FromValue::from_value(method).unwrap();
+        let expected = ["node", "/opt/agent/index.js", "--cli", "auth", "login"];
+        assert_eq!(agent.login_by(Some(&method)).command, expected);
     }
 }

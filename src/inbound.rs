@@ -29,6 +29,8 @@ impl Engine {
                 // The page did its work; the request it belongs to was answered when it was opened.
                 crate::log::write("info", &format!("elicitation complete: {params}"));
             }
+            // A login that lacks shows when a session or a prompt is refused; every session begins with one of these.
+            methods::AUTH_STATUS_UPDATE | methods::AUTH_STATUS_UPDATE_EXTENSION => {}
             _ if method.starts_with("cursor/") => self.on_cursor(proc, None, method, params),
             _ => self.unknown_notification(proc, method, &params),
         }
@@ -589,5 +591,32 @@ pub(crate) fn absolute(cwd: &str, path: &str) -> String {
         path.to_owned()
     } else {
         format!("{}/{path}", cwd.trim_end_matches('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::agent::AgentSpec;
+    use crate::session::Wanted;
+
+    use super::*;
+
+    #[test]
+    fn what_an_agent_says_of_its_login_is_no_news_for_the_user_and_what_nobody_knows_is() {
+        let mut engine = Engine::default();
+        let spec = AgentSpec {
+            command: vec!["agent".to_owned()],
+            ..AgentSpec::default()
+        };
+        let key = engine.open(spec, Wanted::default()).unwrap();
+        let proc = engine.agents.values().next().unwrap().proc();
+        let said = json!({ "authStatus": { "kind": "api_key" } });
+        engine.on_notification(proc, "_auth/status_update", said.clone());
+        engine.on_notification(proc, "auth/status_update", said.clone());
+        assert_eq!(engine.transcript(key).unwrap().len(), 0);
+        engine.on_notification(proc, "_other/status_update", said);
+        assert_eq!(engine.transcript(key).unwrap().len(), 1);
     }
 }

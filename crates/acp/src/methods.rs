@@ -62,6 +62,10 @@ pub const TERMINAL_RELEASE: &str = "terminal/release";
 pub const ELICITATION_CREATE: &str = "elicitation/create";
 /// What the page was for is done. A notification.
 pub const ELICITATION_COMPLETE: &str = "elicitation/complete";
+/// Whether somebody is logged in. Unstable; a notification.
+pub const AUTH_STATUS_UPDATE: &str = "auth/status_update";
+/// The same, as agents send it that knew it before the schema did.
+pub const AUTH_STATUS_UPDATE_EXTENSION: &str = "_auth/status_update";
 /// Cursor: multiple-choice questions.
 pub const CURSOR_ASK_QUESTION: &str = "cursor/ask_question";
 /// Cursor: a plan to accept or reject.

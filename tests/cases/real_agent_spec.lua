@@ -1,0 +1,284 @@
+-- A released agent, Anthropic's by its ACP adapter, as npm has it: only its model is ours, a script on loopback.
+
+local Model = require("real.model")
+local T = require("harness")
+
+-- As much as tests/real/install may take: its own limit, and that of another one it waits for.
+local INSTALL_MS = 620000
+-- A process of node and a program of 200 MB start, on a machine that does other things as well.
+local START_MS = 30000
+-- How long a cancelled turn may go on; measured: 30 ms.
+local CANCEL_MS = 3000
+
+local command ---@type string[]? of the agent
+local missing ---@type string? why there is none
+local model ---@type real.Model of the case that runs
+
+---Installs the agent, once.
+---@return string? why it cannot
+local function install()
+  if not command and not missing then
+    local result = vim.system({ T.root .. "/tests/real/install", "claude" }, { text = true }):wait()
+    if result.code == 0 then
+      command = vim.split(vim.trim(result.stdout or ""), "\n")
+    else
+      local lines = vim.split(vim.trim(result.stderr or ""), "\n")
+      missing = (lines[#lines]:gsub("^install: ", ""))
+    end
+  end
+  return missing
+end
+
+---Adds a case in which the preset `claude` starts the agent, with a new model behind it.
+---@param name string
+---@param run fun(child: harness.Child)
+local function case(name, run)
+  local opts = {
+    needs = install,
+    needs_ms = INSTALL_MS,
+    deadline_ms = 90000,
+    files = { ["hello.txt"] = "Hello, world\nsecond line\n" },
+  }
+  T.case(name, opts, function(child)
+    if model then
+      model:stop()
+    end
+    model = Model.start()
+    local agent = {
+      command = assert(command),
+      env = {
+        ANTHROPIC_BASE_URL = model.url,
+        ANTHROPIC_API_KEY = "not-a-key",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1",
+      },
+    }
+    child:use({ options = agent }, { agent = "claude", agents = { claude = agent } })
+    run(child)
+    T.eq(model:problem(), nil)
+  end)
+end
+
+---@param path string
+---@return string?
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then
+    return nil
+  end
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+---Waits for a decision; gives it.
+---@param child harness.Child
+---@return table
+local function wait_decision(child)
+  return child:wait(function()
+    return child:lua("return require('cursor_agent').pending()[1]")
+  end, "a decision", START_MS)
+end
+
+---The tool calls of the transcript: kind and status, in order.
+---@param child harness.Child
+---@return string[]
+local function tool_calls(child)
+  return child:lua([[
+    local calls = {}
+    for _, entry in ipairs(require("cursor_agent").transcript()) do
+      if entry.kind == "tool" then
+        table.insert(calls, entry.tool.kind .. " " .. entry.tool.status)
+      end
+    end
+    return calls
+  ]])
+end
+
+---The paths and states of `changes()`.
+---@param child harness.Child
+---@return string[]
+local function changes(child)
+  return child:lua([[
+    return vim.tbl_map(function(change)
+      return change.state .. " " .. change.path
+    end, require("cursor_agent").changes())
+  ]])
+end
+
+---What the model was given back for its last use of a tool.
+---@return { is_error: boolean?, content: any }
+local function tool_result()
+  local messages = model.requests[#model.requests].messages
+  for index = #messages, 1, -1 do
+    for _, block in ipairs(type(messages[index].content) == "table" and messages[index].content or {}) do
+      if block.type == "tool_result" then
+        return block
+      end
+    end
+  end
+  error("no tool gave anything back")
+end
+
+case("a whole turn: text, a read, an edit and a command", function(child)
+  local hello = child.work .. "/hello.txt"
+  model:script("Greet Neovim", {
+    {
+      { thought = "The greeting is in a file." },
+      { text = "I read it first." },
+      { tool = "Read", input = { file_path = hello } },
+    },
+    {
+      { text = "Now the edit." },
+      { tool = "Edit", input = { file_path = hello, old_string = "Hello, world", new_string = "Hello, Neovim" } },
+    },
+    {
+      { tool = "Bash", input = { command = "cat hello.txt > copy.txt && echo copied", description = "Copy the file" } },
+    },
+    { { text = "All of it is done." } },
+  })
+  child:cmd("edit hello.txt")
+  child:prompt("Greet Neovim")
+
+  local edit = wait_decision(child)
+  T.eq(edit.kind, "permission")
+  T.contains(edit.title, "hello.txt")
+  T.eq(child:status().state, "waiting")
+  T.eq(read(hello), "Hello, world\nsecond line\n", "before the edit was allowed")
+  T.eq(changes(child), {})
+  child:cmd("CursorAgent accept")
+
+  local run = child:wait(function()
+    local decision = wait_decision(child)
+    return decision.id ~= edit.id and decision
+  end, "the decision about the command", START_MS)
+  T.contains(run.title, "cat hello.txt > copy.txt")
+  T.eq(read(hello), "Hello, Neovim\nsecond line\n", "after the edit was allowed")
+  T.eq(read(child.work .. "/copy.txt"), nil, "before the command was allowed")
+  child:cmd("CursorAgent accept")
+
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  T.eq(read(child.work .. "/copy.txt"), "Hello, Neovim\nsecond line\n")
+  T.contains(vim.inspect(tool_result().content), "copied")
+  T.eq(tool_calls(child), { "read completed", "edit completed", "execute completed" })
+  T.eq(child:texts("thought"), { "The greeting is in a file." })
+  T.eq(child:texts("agent"), { "I read it first.", "Now the edit.", "All of it is done." })
+  T.eq(child:texts("notice"), {})
+  T.eq(changes(child), { "modified " .. hello })
+  T.eq(child:events("CursorAgentEdit")[1].path, hello)
+  T.eq(child:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('hello.txt'), 0, -1, false)"), {
+    "Hello, Neovim",
+    "second line",
+  })
+  T.eq(child:lua("return vim.bo[vim.fn.bufnr('hello.txt')].modified"), false)
+  child:wait_screen("All of it is done.")
+end)
+
+case("text is on the screen while the model still writes", function(child)
+  model:script("Tell me a story", { { { text = "Once upon " .. ("and on "):rep(500), slow_ms = 20 } } })
+  child:prompt("Tell me a story")
+  child:wait_screen("Once upon and on", START_MS)
+  T.eq(child:status().state, "running")
+  T.eq(child:events("CursorAgentTurnEnd"), {})
+end)
+
+case("an edit that is rejected is not made, and the turn goes on", function(child)
+  local hello = child.work .. "/hello.txt"
+  model:script("Spoil the file", {
+    { { tool = "Write", input = { file_path = child.work .. "/new.txt", content = "spoiled\n" } } },
+    { { text = "Then not." } },
+  })
+  child:prompt("Spoil the file")
+  wait_decision(child)
+  child:cmd("CursorAgent reject")
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  T.eq(read(child.work .. "/new.txt"), nil)
+  T.eq(read(hello), "Hello, world\nsecond line\n")
+  T.eq(tool_calls(child), { "edit failed" })
+  T.eq(tool_result().is_error, true)
+  T.eq(changes(child), {})
+  T.eq(child:events("CursorAgentEdit"), {})
+  T.eq(child:texts("agent"), { "Then not." })
+end)
+
+case("a cancelled turn ends at once, keeps its text, and the session goes on", function(child)
+  model:script("Never stop", { { { text = "I begin. " .. ("word "):rep(2000), slow_ms = 20 } } })
+  model:script("Are you there", { { { text = "Still here." } } })
+  child:prompt("Never stop")
+  child:wait_screen("I begin. word", START_MS)
+  local session = child:status().session_id
+  child:cmd("CursorAgent cancel")
+  T.eq(child:wait_turns(1, CANCEL_MS).stop_reason, "cancelled")
+  child:wait(function()
+    return model.hung_up > 0
+  end, "the agent to hang up on the model", CANCEL_MS)
+  T.contains(child:texts("agent")[1], "I begin. word")
+
+  child:prompt("Are you there")
+  T.eq(child:wait_turns(2, START_MS).stop_reason, "end_turn")
+  T.eq(child:texts("agent")[2], "Still here.")
+  T.eq(child:status().session_id, session)
+end)
+
+case("cancelling while it asks answers what it asked", function(child)
+  model:script("Touch a file", {
+    { { tool = "Bash", input = { command = "touch made.txt", description = "Make a file" } } },
+    { { text = "It is there." } },
+  })
+  child:prompt("Touch a file")
+  wait_decision(child)
+  child:cmd("CursorAgent cancel")
+  T.eq(child:wait_turns(1, CANCEL_MS).stop_reason, "cancelled")
+  T.eq(child:lua("return require('cursor_agent').pending()"), {})
+  T.eq(child:status().state, "idle")
+  T.eq(read(child.work .. "/made.txt"), nil)
+end)
+
+case("a past session is listed, loaded, and gone on with", function(child)
+  model:script("Remember the number seven", { { { text = "Seven it is." } } })
+  model:script("Which number was it", { { { text = "It was seven." } } })
+  child:prompt("Remember the number seven")
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  local id = child:status().session_id
+  child:cmd("CursorAgent stop")
+  child:wait_state("stopped")
+
+  child:lua("require('cursor_agent').new({ open = false })")
+  child:wait_state("idle", START_MS)
+  child:lua([[
+    require("cursor_agent").sessions(function(sessions)
+      _G.past = vim.tbl_map(function(session)
+        return session.id
+      end, sessions)
+    end)
+  ]])
+  T.ok(vim.tbl_contains(child:wait("_G.past", "the list of sessions", START_MS), id), "the session is not listed")
+  child:lua("require('cursor_agent').load(...)", id)
+  child:wait(function()
+    return vim.deep_equal(child:texts("agent"), { "Seven it is." })
+  end, "the replay", START_MS)
+  T.eq(child:texts("user"), { "Remember the number seven" })
+
+  child:prompt("Which number was it")
+  T.eq(child:wait_turns(2, START_MS).stop_reason, "end_turn")
+  T.eq(child:texts("agent"), { "Seven it is.", "It was seven." })
+  -- The agent sent what it had of the conversation, not the new prompt alone.
+  T.contains(vim.inspect(model.requests[#model.requests].messages), "Remember the number seven")
+end)
+
+case("quitting in the middle of a turn leaves no process", function(child)
+  model:script("Wait for me", {
+    { { tool = "Bash", input = { command = "tail -f hello.txt > out.txt", description = "Wait" } } },
+  })
+  child:prompt("Wait for me")
+  wait_decision(child)
+  child:cmd("CursorAgent accept")
+  child:wait(function()
+    for _, process in ipairs(T.processes()) do
+      if process.command == "tail -f hello.txt" then
+        return true
+      end
+    end
+  end, "the command to run", START_MS)
+  T.eq(child:quit("qall!").code, 0)
+  T.expect_no_process()
+end)
