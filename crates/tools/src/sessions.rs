@@ -56,9 +56,10 @@ impl Sessions {
     pub fn kept_in(dir: PathBuf) -> Self {
         let mut sessions = Self::in_memory();
         let files = fs::read_dir(&dir).into_iter().flatten().flatten();
-        for file in files {
-            // A file of another version, or half written by a process that was killed: not a session.
-            let session = fs::read(file.path())
+        let files = files.map(|file| file.path());
+        for file in files.filter(|file| file.extension().is_some_and(|kind| kind == "json")) {
+            // A file of another version is not a session.
+            let session = fs::read(&file)
                 .ok()
                 .and_then(|bytes| serde_json::from_slice::<Session>(&bytes).ok());
             if let Some(session) = session {

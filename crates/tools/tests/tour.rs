@@ -476,6 +476,21 @@ fn a_session_goes_on_in_the_next_process() {
 }
 
 #[test]
+fn a_session_is_kept_though_its_turn_was_killed() {
+    let (mut agent, session) = tour();
+    agent.prompt(&session, "run");
+    agent.request("session/request_permission");
+    agent.terminate();
+    agent.exit_status();
+    let mut again = command(agent.dir.path());
+    again.arg("acp");
+    let mut again = Agent::spawn(scratch(), again);
+    let cwd = agent.dir.path();
+    let list = again.call("session/list", json!({ "cwd": cwd }));
+    assert_eq!(list["sessions"][0]["sessionId"], session);
+}
+
+#[test]
 fn the_pauses_are_there_unless_told_otherwise() {
     let mut slow = command(project().path());
     slow.arg("acp").env_remove("CURSOR_AGENT_DEMO_SPEED");

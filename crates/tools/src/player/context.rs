@@ -76,6 +76,7 @@ impl Context {
         let mut cancelled = self.cancelled.clone();
         let obeys = self.obeys_cancel;
         tokio::select! {
+            biased;
             value = future => Some(value),
             () = async {
                 if !obeys || cancelled.wait_for(|cancelled| *cancelled).await.is_err() {

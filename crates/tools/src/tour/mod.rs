@@ -130,6 +130,9 @@ impl Tour {
             &json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "text", "text": text } }),
         );
 
+        // Now already: the client may kill us in the middle of the turn.
+        self.keep(&session);
+
         let (cancel, cancelled) = watch::channel(false);
         self.turns.borrow_mut().push((session.clone(), cancel));
         let turn = Turn {
@@ -145,9 +148,7 @@ impl Tour {
             tour.turns
                 .borrow_mut()
                 .retain(|(session, _)| *session != turn.session);
-            if let Err(error) = tour.profile.borrow_mut().sessions().keep(&turn.session) {
-                process::complain(&format!("the session cannot be kept: {error}"));
-            }
+            tour.keep(&turn.session);
             let reason = match played {
                 Ok(()) => "end_turn",
                 Err(Cancelled) => "cancelled",
@@ -166,6 +167,12 @@ impl Tour {
             .borrow_mut()
             .sessions()
             .remember(session, update);
+    }
+
+    fn keep(&self, session: &str) {
+        if let Err(error) = self.profile.borrow_mut().sessions().keep(session) {
+            process::complain(&format!("the session cannot be kept: {error}"));
+        }
     }
 
     /// Only in agent mode.

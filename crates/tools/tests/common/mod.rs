@@ -159,7 +159,13 @@ impl Agent {
     }
 
     pub fn wait_for(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let started = Instant::now();
         loop {
+            assert!(
+                started.elapsed() < LIMIT,
+                "no {what}; so far: {:#?}",
+                self.tail()
+            );
             match self.next() {
                 Some(message) if wanted(&message) => return message,
                 Some(_) => {}
