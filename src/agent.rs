@@ -143,6 +143,7 @@ pub enum Waiter {
         key: Key,
         result: ResultId,
         found: Vec<wire::SessionInfo>,
+        pages: usize,
     },
     /// A past session is deleted.
     Delete { result: ResultId },

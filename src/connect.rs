@@ -102,7 +102,8 @@ impl Engine {
                 key,
                 result: number,
                 found,
-            } => self.on_list(id, key, number, found, result),
+                pages,
+            } => self.on_list(id, key, number, found, pages + 1, result),
             Waiter::Delete { result: number } | Waiter::Logout { result: number } => {
                 let result = result
                     .map(|_| json!(true))
@@ -357,6 +358,7 @@ impl Engine {
         } else {
             Vec::new()
         };
+        let directories_left_out = session.wanted.directories.len() - additional_directories.len();
         let (was, asked) = (
             session.session_id.clone(),
             session.wanted.load.clone().map(wire::SessionId::from),
@@ -370,6 +372,10 @@ impl Engine {
                 "{left_out} of the MCP servers use a transport this agent does not take; they were left out"
             );
             self.add_notice(key, Level::Warning, "agent", text);
+        }
+        if directories_left_out > 0 {
+            let text = "this agent takes no additional directories; they were left out";
+            self.add_notice(key, Level::Warning, "agent", text.to_owned());
         }
         let old = was.clone().or(asked);
         let (phase, method, waiter) = match &old {
@@ -596,6 +602,7 @@ impl Engine {
                 );
             }
         }
+        self.place_early(proc);
     }
 
     /// The agent answered, but not so that one could go on.
@@ -923,6 +930,7 @@ impl Engine {
                 key,
                 result,
                 found: Vec::new(),
+                pages: 0,
             },
         );
         Ok(result)
@@ -934,6 +942,7 @@ impl Engine {
         key: Key,
         number: ResultId,
         mut found: Vec<wire::SessionInfo>,
+        pages: usize,
         result: Result<Value, RpcError>,
     ) {
         let page = match result {
@@ -945,13 +954,10 @@ impl Engine {
                     .push(News::Result { id: number, result }, Wake::Now);
             }
         };
-        let was_empty = page.sessions.is_empty();
         found.extend(page.sessions);
         let cwd = self.sessions.get(&key).map(|session| session.cwd.clone());
         // An agent whose pages never end must not keep the user waiting.
-        let more = page
-            .next_cursor
-            .filter(|_| !was_empty && found.len() < MAX_LIST_PAGES * 100);
+        let more = page.next_cursor.filter(|_| pages < MAX_LIST_PAGES);
         if let Some(cursor) = more {
             let params = wire::ListSessionsRequest {
                 cwd,
@@ -965,6 +971,7 @@ impl Engine {
                     key,
                     result: number,
                     found,
+                    pages,
                 },
             );
             return;

@@ -6,7 +6,7 @@ use acp::types::{self as wire, ContentBlock, SessionUpdate};
 use acp::{FromValue, methods};
 use serde_json::{Value, json};
 
-use crate::agent::{Link, Stage};
+use crate::agent::{Link, Stage, Waiter};
 use crate::effect::{DiffJob, Effect};
 use crate::engine::{Engine, News};
 use crate::entry::Level;
@@ -65,7 +65,16 @@ impl Engine {
 
     fn on_update(&mut self, proc: Proc, notification: wire::SessionNotification) {
         match self.place(proc, &notification.session_id) {
-            Some((key, parent)) => self.apply(key, parent, notification.update),
+            Some((key, parent)) => {
+                let agent = self.agents.get(&proc.agent);
+                let own = agent
+                    .is_some_and(|agent| agent.sessions.contains_key(&notification.session_id));
+                if own {
+                    self.apply(key, parent, notification.update);
+                } else {
+                    self.apply_of_subagent(key, parent, notification.update);
+                }
+            }
             None => {
                 let Some(agent) = self.live(proc) else { return };
                 if !agent.closed.contains(&notification.session_id) {
@@ -78,11 +87,7 @@ impl Engine {
 
     /// What was kept while a session was being made and is not that session's: perhaps a subagent's.
     pub(crate) fn place_early(&mut self, proc: Proc) {
-        let being_made = self
-            .sessions
-            .values()
-            .any(|s| s.agent == proc.agent && s.phase == Phase::Creating);
-        if being_made {
+        if self.is_making_one(proc.agent) {
             return;
         }
         let kept = self
@@ -111,11 +116,7 @@ impl Engine {
             return None;
         }
         // While a session is being made an unknown id may be its own.
-        let being_made = self
-            .sessions
-            .values()
-            .any(|s| s.agent == proc.agent && s.phase == Phase::Creating);
-        if being_made {
+        if self.is_making_one(proc.agent) {
             return None;
         }
         let key = self.busy_session(proc.agent)?;
@@ -125,6 +126,15 @@ impl Engine {
         let agent = self.live(proc)?;
         agent.subagents.insert(id.clone(), (key, entry));
         Some((key, entry))
+    }
+
+    /// Whether `session/new` waits for its answer, perhaps for a session that was closed meanwhile.
+    fn is_making_one(&self, id: AgentId) -> bool {
+        let agent = self.agents.get(&id);
+        agent.is_some_and(|agent| {
+            let mut waiters = agent.peer.waiters();
+            waiters.any(|waiter| matches!(waiter, Waiter::New(_)))
+        })
     }
 
     /// The session whose turn runs; of several the one that began last, of none the newest session.
@@ -144,6 +154,23 @@ impl Engine {
             })
             .or_else(|| mine().next_back())
             .map(|session| session.key)
+    }
+
+    /// Takes an update of a subagent into the session it works for: what it does, not what it says of itself.
+    fn apply_of_subagent(&mut self, key: Key, parent: Option<usize>, update: SessionUpdate) {
+        match update {
+            SessionUpdate::AvailableCommands(_)
+            | SessionUpdate::CurrentMode(_)
+            | SessionUpdate::ConfigOptions(_)
+            | SessionUpdate::SessionInfo(_)
+            | SessionUpdate::Usage(_) => {}
+            SessionUpdate::Plan(plan) => {
+                let mut list = Vec::new();
+                todos::update(&mut list, todos_of(plan), false);
+                self.show_todos(key, parent, &list);
+            }
+            other => self.apply(key, parent, other),
+        }
     }
 
     /// Takes an update into a session. `parent` is the task entry of the subagent it comes from.
@@ -174,17 +201,7 @@ impl Engine {
             | SessionUpdate::ToolCall(_)
             | SessionUpdate::ToolCallUpdate(_) => {}
             SessionUpdate::Plan(plan) => {
-                let list: Vec<Todo> = plan
-                    .entries
-                    .into_iter()
-                    .map(|entry| Todo {
-                        id: String::new(),
-                        content: entry.content,
-                        status: entry.status.as_str().to_owned(),
-                        priority: entry.priority.map(|priority| priority.as_str().to_owned()),
-                    })
-                    .collect();
-                self.update_todos(key, list, false, !discard);
+                self.update_todos(key, todos_of(plan), false, !discard);
             }
             SessionUpdate::AvailableCommands(commands) => {
                 session.commands = commands.commands;
@@ -241,6 +258,10 @@ impl Engine {
                         .get_mut(&key)
                         .and_then(|s| s.transcript.get_mut(entry))
                 {
+                    // The summary stands below the line that says what happens.
+                    if !shown.text.contains('\n') {
+                        shown.text.push('\n');
+                    }
                     shown.text.push_str(&text);
                     self.outbox.append(key, entry);
                 }
@@ -399,20 +420,27 @@ impl Engine {
 
     /// Takes todos into the session's list and shows them.
     pub(crate) fn update_todos(&mut self, key: Key, list: Vec<Todo>, merge: bool, show: bool) {
-        let now = self.now.wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
         todos::update(&mut session.todos, list, merge);
         if show {
-            if let Some(entry) = session.transcript.end_message(None, now) {
-                self.outbox.entry(key, entry);
-            }
             let todos = session.todos.clone();
-            let entry = session.transcript.show_todos(&todos, now);
-            self.outbox.entry(key, entry);
+            self.show_todos(key, None, &todos);
         }
         self.outbox.status(key);
+    }
+
+    fn show_todos(&mut self, key: Key, parent: Option<usize>, list: &[Todo]) {
+        let now = self.now.wall_ms;
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        if let Some(entry) = session.transcript.end_message(parent, now) {
+            self.outbox.entry(key, entry);
+        }
+        let entry = session.transcript.show_todos(list, parent, now);
+        self.outbox.entry(key, entry);
     }
 
     fn compaction_entry(&mut self, key: Key, id: &str) -> Option<usize> {
@@ -543,6 +571,16 @@ fn mentions(value: &Value, id: &str) -> bool {
         Value::Object(fields) => fields.values().any(|field| mentions(field, id)),
         _ => false,
     }
+}
+
+fn todos_of(plan: wire::Plan) -> Vec<Todo> {
+    let todo = |entry: wire::PlanEntry| Todo {
+        id: String::new(),
+        content: entry.content,
+        status: entry.status.as_str().to_owned(),
+        priority: entry.priority.map(|priority| priority.as_str().to_owned()),
+    };
+    plan.entries.into_iter().map(todo).collect()
 }
 
 /// Some agents repeat the prompt that was just sent; the transcript has it already.

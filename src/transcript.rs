@@ -34,8 +34,8 @@ pub struct Transcript {
     tools: HashMap<String, usize>,
     /// The entry each voice's chunks go to, by the subagent task they belong to: nothing has come after it yet.
     open: HashMap<Option<usize>, usize>,
-    /// The entry that shows the todos of this turn.
-    plan: Option<usize>,
+    /// The entries that show the todos of this turn, by the subagent task they belong to.
+    plans: HashMap<Option<usize>, usize>,
 }
 
 impl Transcript {
@@ -154,9 +154,9 @@ impl Transcript {
     }
 
     /// Shows the todos: in this turn's entry for them, or a new one.
-    pub fn show_todos(&mut self, list: &[Todo], now_ms: u64) -> usize {
+    pub fn show_todos(&mut self, list: &[Todo], parent: Option<usize>, now_ms: u64) -> usize {
         let text = todos::markdown(list);
-        if let Some(at) = self.plan
+        if let Some(&at) = self.plans.get(&parent)
             && let Some(entry) = self.entries.get_mut(at)
         {
             entry.text = text;
@@ -165,20 +165,18 @@ impl Transcript {
             };
             return at;
         }
-        let at = self.add_done(
-            text,
-            Body::Plan {
-                todos: list.to_vec(),
-            },
-            now_ms,
-        );
-        self.plan = Some(at);
+        let todos = list.to_vec();
+        let mut entry = Entry::new(text, Body::Plan { todos }, now_ms);
+        entry.done = true;
+        entry.parent = parent;
+        let at = self.add(entry);
+        self.plans.insert(parent, at);
         at
     }
 
     /// A turn begins or ends: the next todos are shown anew, and no message goes on over it.
     pub fn end_turn(&mut self, now_ms: u64) -> Vec<usize> {
-        self.plan = None;
+        self.plans.clear();
         let open: Vec<Option<usize>> = self.open.keys().copied().collect();
         open.into_iter()
             .filter_map(|parent| self.end_message(parent, now_ms))
@@ -264,10 +262,10 @@ mod tests {
                 priority: None,
             }]
         };
-        assert_eq!(t.show_todos(&list("pending"), 0), 0);
-        assert_eq!(t.show_todos(&list("completed"), 0), 0);
+        assert_eq!(t.show_todos(&list("pending"), None, 0), 0);
+        assert_eq!(t.show_todos(&list("completed"), None, 0), 0);
         t.end_turn(0);
-        assert_eq!(t.show_todos(&list("completed"), 0), 1);
+        assert_eq!(t.show_todos(&list("completed"), None, 0), 1);
         assert_eq!(t.entries()[0].text, "- [x] c");
     }
 }

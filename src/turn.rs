@@ -160,6 +160,11 @@ impl Engine {
         for why in left_out {
             self.add_notice(key, Level::Warning, "agent", why);
         }
+        if blocks.is_empty() {
+            // Nothing of it can be sent.
+            self.outbox.status(key);
+            return self.send_next(key);
+        }
         let turn = self.sessions.get_mut(&key).map_or(0, |session| {
             session.turns += 1;
             session.error = None;

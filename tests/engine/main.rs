@@ -9,4 +9,8 @@
 
 mod kit;
 
+mod capabilities;
+mod enums;
 mod lifecycle;
+mod methods;
+mod updates;
