@@ -577,6 +577,18 @@ impl Engine {
         Some(agent.log.lines(&agent.secrets, method))
     }
 
+    /// The same as rows for a screen.
+    pub fn wire_rows(&self, key: Key, method: Option<&str>) -> Option<Vec<crate::wire_log::Row>> {
+        let agent = self.agents.get(&self.sessions.get(&key)?.agent)?;
+        Some(agent.log.rows(&agent.secrets, method))
+    }
+
+    /// One of those rows' messages, whole.
+    pub fn wire_message(&self, key: Key, method: Option<&str>, number: usize) -> Option<String> {
+        let agent = self.agents.get(&self.sessions.get(&key)?.agent)?;
+        agent.log.message(&agent.secrets, method, number)
+    }
+
     fn decision_view(&self, decision: &Decision) -> DecisionView {
         let session = self.sessions.get(&decision.key);
         let entry = decision.entry.and_then(|at| session?.transcript.get(at));

@@ -1,7 +1,8 @@
 //! The wire log: the last messages of one agent, kept as they were, read only when somebody asks.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::secrets::Secrets;
@@ -12,6 +13,27 @@ const MAX_MESSAGES: usize = 5_000;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Of a longer message only its length is kept: it would push out everything else.
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
+
+/// How much of a message a row shows.
+const ROW_BYTES: usize = 400;
+
+/// A message at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Seconds since the library was started.
+    pub t: f64,
+    /// `->`, `<-` or `!!`.
+    pub dir: &'static str,
+    /// The method, of a response too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// `request`, `answer`, `error`, `notification` or `text`.
+    pub what: &'static str,
+    /// How long it is.
+    pub bytes: usize,
+    /// How it begins, secrets removed.
+    pub text: String,
+}
 
 /// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,49 +92,129 @@ impl WireLog {
     /// The log as JSON lines `{"t": seconds, "dir": "<-", "msg": …}`, secrets removed, of one method or of all.
     /// A response is of the method it answers.
     pub fn lines(&self, secrets: &Secrets, method: Option<&str>) -> Vec<String> {
-        let mut asked: std::collections::HashMap<(bool, String), String> =
-            std::collections::HashMap::new();
         let mut out = Vec::new();
-        for line in &self.lines {
+        for (line, head) in self.heads(method) {
             let text = String::from_utf8_lossy(&line.bytes);
             let text = text.trim_end();
-            let t = std::time::Duration::from_millis(line.ms).as_secs_f64();
-            let parsed = (line.dir != Dir::Stderr)
-                .then(|| serde_json::from_str::<Value>(text).ok())
-                .flatten();
-            let Some(mut message) = parsed else {
-                if method.is_none() {
-                    let key = if line.dir == Dir::Stderr {
-                        "text"
-                    } else {
-                        "raw"
-                    };
-                    out.push(
-                        json!({"t": t, "dir": line.dir.arrow(), key: secrets.mask(text)})
-                            .to_string(),
-                    );
+            let t = seconds(line.ms);
+            let dir = line.dir.arrow();
+            let parsed = head.and_then(|_| serde_json::from_str::<Value>(text).ok());
+            out.push(match parsed {
+                Some(mut message) => {
+                    secrets.mask_value(&mut message);
+                    json!({"t": t, "dir": dir, "msg": message}).to_string()
                 }
-                continue;
-            };
-            let from_client = line.dir == Dir::Out;
-            let id = message.get("id").map(ToString::to_string);
-            let name = match (message.get("method").and_then(Value::as_str), id) {
-                (Some(name), id) => {
-                    if let Some(id) = id {
-                        asked.insert((from_client, id), name.to_owned());
-                    }
-                    Some(name.to_owned())
+                None if line.dir == Dir::Stderr => {
+                    json!({"t": t, "dir": dir, "text": secrets.mask(text)}).to_string()
                 }
-                (None, Some(id)) => asked.get(&(!from_client, id)).cloned(),
-                (None, None) => None,
-            };
-            if method.is_none_or(|wanted| name.as_deref() == Some(wanted)) {
-                secrets.mask_value(&mut message);
-                out.push(json!({"t": t, "dir": line.dir.arrow(), "msg": message}).to_string());
-            }
+                None => json!({"t": t, "dir": dir, "raw": secrets.mask(text)}).to_string(),
+            });
         }
         out
     }
+
+    /// The log as rows for a screen: what each message is, and how it begins. Costs no more than looking at each once.
+    pub fn rows(&self, secrets: &Secrets, method: Option<&str>) -> Vec<Row> {
+        self.heads(method)
+            .map(|(line, head)| {
+                let begin = &line.bytes[..line.bytes.len().min(ROW_BYTES)];
+                let text = secrets.mask(String::from_utf8_lossy(begin).trim_end());
+                let (method, what) = head.map_or((None, "text"), |head| (head.method, head.what));
+                Row {
+                    t: seconds(line.ms),
+                    dir: line.dir.arrow(),
+                    method,
+                    what,
+                    bytes: line.bytes.len(),
+                    text,
+                }
+            })
+            .collect()
+    }
+
+    /// One message of those `rows` gives for `method`, counted from 1, whole and indented, secrets removed.
+    pub fn message(
+        &self,
+        secrets: &Secrets,
+        method: Option<&str>,
+        number: usize,
+    ) -> Option<String> {
+        let (line, _) = self.heads(method).nth(number.checked_sub(1)?)?;
+        let text = String::from_utf8_lossy(&line.bytes);
+        let Ok(mut message) = serde_json::from_str::<Value>(&text) else {
+            return Some(secrets.mask(text.trim_end()));
+        };
+        secrets.mask_value(&mut message);
+        serde_json::to_string_pretty(&message).ok()
+    }
+
+    /// Each line with what its message is, of one method or of all.
+    fn heads(&self, wanted: Option<&str>) -> impl Iterator<Item = (&Line, Option<Head>)> {
+        let mut asked: HashMap<(bool, String), String> = HashMap::new();
+        self.lines.iter().filter_map(move |line| {
+            let head = read_head(line, &mut asked);
+            let matches = wanted.is_none_or(|wanted| {
+                head.as_ref()
+                    .is_some_and(|head| head.method.as_deref() == Some(wanted))
+            });
+            matches.then_some((line, head))
+        })
+    }
+}
+
+/// What a message is.
+struct Head {
+    method: Option<String>,
+    what: &'static str,
+}
+
+/// Looks at a message without reading all of it; remembers requests, so that answers can be told apart.
+fn read_head(line: &Line, asked: &mut HashMap<(bool, String), String>) -> Option<Head> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        #[serde(default)]
+        method: Option<String>,
+        #[serde(default)]
+        id: Option<Value>,
+        #[serde(default)]
+        error: Option<serde::de::IgnoredAny>,
+    }
+    if line.dir == Dir::Stderr {
+        return None;
+    }
+    let envelope: Envelope = serde_json::from_slice(&line.bytes).ok()?;
+    let from_client = line.dir == Dir::Out;
+    Some(
+        match (envelope.method, envelope.id.map(|id| id.to_string())) {
+            (Some(method), Some(id)) => {
+                asked.insert((from_client, id), method.clone());
+                Head {
+                    method: Some(method),
+                    what: "request",
+                }
+            }
+            (Some(method), None) => Head {
+                method: Some(method),
+                what: "notification",
+            },
+            (None, Some(id)) => Head {
+                method: asked.get(&(!from_client, id)).cloned(),
+                what: if envelope.error.is_some() {
+                    "error"
+                } else {
+                    "answer"
+                },
+            },
+            (None, None) => Head {
+                method: None,
+                what: "text",
+            },
+        },
+    )
+}
+
+fn seconds(ms: u64) -> f64 {
+    std::time::Duration::from_millis(ms).as_secs_f64()
 }
 
 #[cfg(test)]
@@ -139,6 +241,28 @@ mod tests {
                 r#"{"t":1.5,"dir":"<-","msg":{"id":1,"result":{}}}"#,
             ]
         );
+        let rows = log.rows(&secrets, None);
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.dir, row.what, row.method.as_deref()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("->", "request", Some("authenticate")),
+                ("<-", "request", Some("fs/read_text_file")),
+                ("<-", "answer", Some("authenticate")),
+                ("!!", "text", None),
+                ("<-", "text", None),
+            ]
+        );
+        let whole = log.message(&secrets, Some("authenticate"), 2);
+        assert_eq!(
+            whole.as_deref(),
+            Some("{\n  \"id\": 1,\n  \"result\": {}\n}")
+        );
+        assert_eq!(log.message(&secrets, None, 4).as_deref(), Some("warning"));
+        assert_eq!(log.message(&secrets, None, 6), None);
         let all = log.lines(&secrets, None);
         assert_eq!(all.len(), 5);
         assert_eq!(all[3], r#"{"t":1.6,"dir":"!!","text":"warning"}"#);

@@ -269,12 +269,19 @@ M.subcommands = {
     end,
   },
   log = {
-    desc = "Show the messages exchanged with the agent, of {method} only",
+    desc = "Show the messages exchanged with the agent, of {method} only; `save {file}` writes them, secrets removed",
     run = with_chat(function(chat, args)
+      if args.words[1] == "save" then
+        return require("cursor_agent.log").save(chat, vim.trim(args.rest:sub(5)))
+      end
       return require("cursor_agent.log").open(chat, args.rest)
     end),
-    complete = function()
+    complete = function(words)
+      if words[1] == "save" and #words > 1 then
+        return vim.fn.getcompletion(words[#words], "file")
+      end
       return {
+        "save",
         "initialize",
         "authenticate",
         "session/new",

@@ -1,30 +1,141 @@
--- The messages exchanged with an agent, in a buffer to read, search and save.
+-- The messages exchanged with an agent: a row each to read and filter, whole on a key, saved as a file that can be played back.
 
 local native = require("cursor_agent.native")
+local notify = require("cursor_agent.notify")
 
 local M = {}
 
+local NS = vim.api.nvim_create_namespace("cursor_agent_log")
+
+local ARROWS = { ["->"] = "→", ["<-"] = "←", ["!!"] = "!" }
+local GROUPS = {
+  request = "CursorAgentVerb",
+  notification = "CursorAgentAside",
+  answer = "CursorAgentDone",
+  error = "CursorAgentFailed",
+  text = "CursorAgentWaiting",
+}
+
+---@param row cursor_agent.LogRow
+---@return string
+local function describe(row)
+  local text = row.text:gsub("[%c]+", " ")
+  if row.what ~= "text" then
+    -- What every message has says nothing about this one.
+    text = text:gsub('^{"jsonrpc":"2.0",', "{"):gsub('"method":"[^"]*",?', "", 1)
+  end
+  return ("%8.3f %s %-12s %-28s %s"):format(row.t, ARROWS[row.dir], row.what, row.method or "", text)
+end
+
 ---@param chat cursor_agent.Chat
----@param method? string only messages of this method
+---@return string
+local function default_path(chat)
+  local name = ("%s-%s.jsonl"):format(chat.status.agent or "agent", os.date("%Y%m%d-%H%M%S"))
+  return vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "cursor-agent", "logs", name)
+end
+
+---Saves the log, secrets removed, one message a line.
+---@param chat cursor_agent.Chat
+---@param path string
+---@return string? path
+---@return string? why not
+function M.save(chat, path)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  path = vim.fs.normalize(path ~= "" and path or default_path(chat))
+  vim.fn.mkdir(vim.fs.dirname(path), "p")
+  local file, failed = io.open(path, "w")
+  if not file then
+    return nil, ("the log was not saved: %s"):format(failed)
+  end
+  for _, line in ipairs(library.log(chat.key)) do
+    file:write(line, "\n")
+  end
+  file:close()
+  notify.notify(("the log is in %s (secrets removed)"):format(path))
+  return path
+end
+
+---@param chat cursor_agent.Chat
+---@param number integer
+---@param method? string
+local function show_whole(chat, number, method)
+  local library = native.get()
+  local text = library and library.log_message(chat.key, number, method)
+  if text then
+    local lines = vim.split(text, "\n", { plain = true })
+    require("cursor_agent.scratch").open(lines, { name = "log/message.json", filetype = "json", float = true })
+  end
+end
+
+---@param chat cursor_agent.Chat
+---@param method? string
+local function choose_method(chat, method)
+  local library = native.get()
+  local seen, list = {}, { "all messages" }
+  for _, row in ipairs(library and library.log_rows(chat.key) or {}) do
+    if row.method and not seen[row.method] then
+      seen[row.method] = true
+      list[#list + 1] = row.method
+    end
+  end
+  vim.ui.select(list, { prompt = "Show messages of" .. (method and (" (now %s)"):format(method) or "") }, function(choice)
+    if choice then
+      M.open(chat, choice ~= list[1] and choice or nil)
+    end
+  end)
+end
+
+---Shows the log.
+---@param chat cursor_agent.Chat
+---@param method? string only messages of this method, and the answers to them
 ---@return boolean?, string?
 function M.open(chat, method)
   local library, why = native.get()
   if not library then
     return nil, why
   end
-  local lines = library.log(chat.key, method ~= "" and method or nil)
-  if #lines == 0 then
-    return nil, "nothing was exchanged with the agent yet"
+  method = method ~= "" and method or nil
+  local rows = library.log_rows(chat.key, method)
+  if #rows == 0 then
+    return nil, method and ("no message of %s was exchanged"):format(method) or "nothing was exchanged with the agent yet"
   end
-  -- One message is one line of the buffer, whatever it holds.
-  for i, line in ipairs(lines) do
-    lines[i] = line:gsub("\n", " ")
-  end
-  require("cursor_agent.scratch").open(lines, {
-    name = ("%d/log.jsonl"):format(chat.key),
-    filetype = "json",
-    modifiable = true,
+  local buf = require("cursor_agent.scratch").open(vim.tbl_map(describe, rows), {
+    name = ("%d/log"):format(chat.key),
+    filetype = "cursoragent-log",
   })
+  vim.wo.wrap = false
+  vim.wo.winbar = " wire log  <CR> whole message · f filter · s save · r refresh · q close"
+  vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
+  for i, row in ipairs(rows) do
+    vim.api.nvim_buf_set_extmark(buf, NS, i - 1, 9, { end_col = 54, hl_group = GROUPS[row.what], strict = false })
+  end
+  vim.api.nvim_win_set_cursor(0, { #rows, 0 })
+
+  ---@param key string
+  ---@param desc string
+  ---@param run fun()
+  local function map(key, desc, run)
+    vim.keymap.set("n", key, run, { buffer = buf, nowait = true, desc = "cursor-agent: " .. desc })
+  end
+  map("<CR>", "Show the whole message", function()
+    show_whole(chat, vim.api.nvim_win_get_cursor(0)[1], method)
+  end)
+  map("f", "Show the messages of one method", function()
+    choose_method(chat, method)
+  end)
+  map("s", "Save the log, secrets removed", function()
+    vim.ui.input({ prompt = "Save the log to: ", default = default_path(chat), completion = "file" }, function(path)
+      if path and path ~= "" then
+        notify.report(M.save(chat, path))
+      end
+    end)
+  end)
+  map("r", "Read the log anew", function()
+    notify.report(M.open(chat, method))
+  end)
   return true
 end
 

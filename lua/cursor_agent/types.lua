@@ -36,7 +36,18 @@
 ---@field entry fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry, whole: outputs, diffs, raw input and output
 ---@field changes fun(key: cursor_agent.Key): cursor_agent.FileChange[]
 ---@field log fun(key: cursor_agent.Key, method: string?): string[] the wire log of the session's agent, secrets removed, one JSON object a line
+---@field log_rows fun(key: cursor_agent.Key, method: string?): cursor_agent.LogRow[] the same, at a glance
+---@field log_message fun(key: cursor_agent.Key, row: integer, method: string?): string? one message of `log_rows`, whole, indented
 ---@field test_error fun(how: "error"|"panic"|"type", n: integer?) raises, for the tests of the bridge
+
+---A message of the wire log at a glance.
+---@class (exact) cursor_agent.LogRow
+---@field t number seconds since the library was started
+---@field dir "->"|"<-"|"!!" to the agent, from it, from its stderr
+---@field method string? of an answer: of the request it answers
+---@field what "request"|"answer"|"error"|"notification"|"text"
+---@field bytes integer
+---@field text string how it begins, secrets removed
 
 ---@class (exact) cursor_agent.OpenSpec
 ---@field agent string the name in `agents`

@@ -209,6 +209,24 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         })?,
     )?;
 
+    module.set(
+        "log_rows",
+        lua.create_function(|lua, (key, method): (u64, Option<String>)| {
+            let rows = with(|engine| Ok(engine.wire_rows(Key(key), method.as_deref())))
+                .unwrap_or_default();
+            to_lua(lua, &rows)
+        })?,
+    )?;
+
+    module.set(
+        "log_message",
+        lua.create_function(|_, (key, number, method): (u64, usize, Option<String>)| {
+            let message =
+                with(|engine| Ok(engine.wire_message(Key(key), method.as_deref(), number)));
+            Ok(message.unwrap_or_default())
+        })?,
+    )?;
+
     module.set("test_error", lua.create_function(test_error)?)?;
     Ok(module)
 }
