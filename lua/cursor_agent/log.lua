@@ -81,11 +81,15 @@ local function choose_method(chat, method)
       list[#list + 1] = row.method
     end
   end
-  vim.ui.select(list, { prompt = "Show messages of" .. (method and (" (now %s)"):format(method) or "") }, function(choice)
-    if choice then
-      M.open(chat, choice ~= list[1] and choice or nil)
+  vim.ui.select(
+    list,
+    { prompt = "Show messages of" .. (method and (" (now %s)"):format(method) or "") },
+    function(choice)
+      if choice then
+        M.open(chat, choice ~= list[1] and choice or nil)
+      end
     end
-  end)
+  )
 end
 
 ---Shows the log.
@@ -100,7 +104,8 @@ function M.open(chat, method)
   method = method ~= "" and method or nil
   local rows = library.log_rows(chat.key, method)
   if #rows == 0 then
-    return nil, method and ("no message of %s was exchanged"):format(method) or "nothing was exchanged with the agent yet"
+    return nil,
+      method and ("no message of %s was exchanged"):format(method) or "nothing was exchanged with the agent yet"
   end
   local buf = require("cursor_agent.scratch").open(vim.tbl_map(describe, rows), {
     name = ("%d/log"):format(chat.key),

@@ -1,0 +1,51 @@
+-- The wire log: read, filtered, shown whole, saved without secrets, and played back as another agent.
+
+local T = require("harness")
+
+local SECRET = "abcdef-very-secret-123456"
+
+---@param nvim harness.Child
+local function talk(nvim)
+  local agent = T.agent({ turns = { { { text = "The answer." } } } })
+  agent.options.env = { CURSOR_API_KEY = SECRET }
+  nvim:use(agent)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:prompt("my key is " .. SECRET)
+  nvim:wait_turns(1)
+  nvim:keys("<Esc>")
+end
+
+T.case("rows say what each message is, and can be filtered by method", { width = 160 }, function(nvim)
+  talk(nvim)
+  nvim:cmd("CursorAgent log")
+  nvim:wait_screen("→ request      session/new")
+  nvim:wait_screen("← answer       session/new")
+  nvim:wait_screen("← notification session/update")
+  nvim:cmd("CursorAgent log session/prompt")
+  nvim:wait_screen_without("session/new")
+  nvim:wait_screen("→ request      session/prompt")
+  nvim:wait_screen("← answer       session/prompt")
+  nvim:keys("G<CR>")
+  nvim:wait_screen('"stopReason": "end_turn"')
+end)
+
+T.case("saved without secrets, and played back", { width = 120 }, function(nvim)
+  talk(nvim)
+  nvim:cmd("CursorAgent log save saved.jsonl")
+  local saved = nvim:lua("return table.concat(vim.fn.readfile('saved.jsonl'), '\\n')")
+  T.ok(not saved:find(SECRET, 1, true), "the key is in the saved log")
+  T.contains(saved, "The answer.")
+  nvim:lua(
+    [[
+      local command = { ..., "replay", vim.fn.fnamemodify("saved.jsonl", ":p") }
+      require("cursor_agent").setup({ agent = "replayed", agents = { replayed = { command = command } } })
+      require("cursor_agent").new({})
+    ]],
+    T.program
+  )
+  nvim:wait_state("idle")
+  nvim:prompt("the same again")
+  nvim:wait_turns(2)
+  T.eq(nvim:texts("agent"), { "The answer." })
+end)
