@@ -77,6 +77,8 @@ pub struct Agent {
     pub login: Option<Login>,
     /// Authenticate was tried in this process because a session was refused.
     pub auth_tried: bool,
+    /// Who asked for past sessions while the agent was starting.
+    pub lists: Vec<(Key, ResultId)>,
 }
 
 /// How far the connection to an agent is.
@@ -175,6 +177,7 @@ impl Agent {
             secrets,
             login: None,
             auth_tried: false,
+            lists: Vec::new(),
         }
     }
 

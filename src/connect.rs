@@ -323,6 +323,7 @@ impl Engine {
     fn ready(&mut self, proc: Proc) {
         let Some(agent) = self.live(proc) else { return };
         agent.link = Link::Ready;
+        self.serve_lists(proc.agent, None);
         for key in self.keys_of(proc.agent) {
             if self
                 .sessions
@@ -701,6 +702,7 @@ impl Engine {
 
     /// The sessions of an agent have no process any more: turns end, queues and transcripts stay.
     pub(crate) fn lose_sessions(&mut self, id: AgentId, error: Option<&str>) {
+        self.serve_lists(id, Some(error.unwrap_or("the agent was stopped")));
         self.end_decisions_of(id);
         for key in self.keys_of(id) {
             let in_turn = self
@@ -911,29 +913,78 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks for past sessions; the answer is a `result`.
+    /// Asks for past sessions, once the agent is there; the answer is a `result`.
     pub fn list_sessions(&mut self, key: Key) -> Result<ResultId, Refused> {
-        let (id, cwd) = self.offering(key, "list its past sessions", |agent| {
-            agent.caps.session.list
-        })?;
+        let id = self.session(key)?.agent;
+        let link = self.agents.get(&id).map(|agent| agent.link.clone());
+        if link == Some(Link::Ready) {
+            self.offering(key, "list its past sessions", |agent| {
+                agent.caps.session.list
+            })?;
+        }
         let result = self.last_result.advance();
+        match link {
+            Some(Link::Ready) => self.send_list(id, key, result),
+            _ => {
+                if let Some(agent) = self.agents.get_mut(&id) {
+                    agent.lists.push((key, result));
+                }
+                if !matches!(link, Some(Link::Starting(_))) {
+                    self.start(id);
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    fn send_list(&mut self, id: AgentId, key: Key, result: ResultId) {
         // Some builds of Cursor's CLI refuse a list without a directory.
-        let params = wire::ListSessionsRequest {
-            cwd: Some(cwd),
-            cursor: None,
+        let cwd = self.sessions.get(&key).map(|session| session.cwd.clone());
+        let waiter = Waiter::List {
+            key,
+            result,
+            found: Vec::new(),
+            pages: 0,
         };
         self.request(
             id,
             methods::SESSION_LIST,
-            params,
-            Waiter::List {
-                key,
-                result,
-                found: Vec::new(),
-                pages: 0,
-            },
+            wire::ListSessionsRequest { cwd, cursor: None },
+            waiter,
         );
-        Ok(result)
+    }
+
+    /// Those who asked for past sessions while the agent was starting: served, or told why not.
+    fn serve_lists(&mut self, id: AgentId, failed: Option<&str>) {
+        let lists = self
+            .agents
+            .get_mut(&id)
+            .map(|agent| std::mem::take(&mut agent.lists));
+        for (key, result) in lists.unwrap_or_default() {
+            let offered = self.offering(key, "list its past sessions", |agent| {
+                agent.caps.session.list
+            });
+            match (failed, offered) {
+                (None, Ok(_)) => self.send_list(id, key, result),
+                (None, Err(why)) => self.outbox.push(
+                    News::Result {
+                        id: result,
+                        result: Err(why),
+                    },
+                    Wake::Now,
+                ),
+                (Some(why), _) => {
+                    let why = why.to_owned();
+                    self.outbox.push(
+                        News::Result {
+                            id: result,
+                            result: Err(why),
+                        },
+                        Wake::Now,
+                    );
+                }
+            }
+        }
     }
 
     fn on_list(

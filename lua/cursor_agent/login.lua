@@ -23,9 +23,12 @@ function M.open(chat)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.bo[buf].bufhidden = "wipe"
   vim.api.nvim_open_win(buf, true, { split = code and "below" or "left", win = code or -1 })
+  -- Where the agent looks for its login may depend on its own environment.
+  local agent = require("cursor_agent.config").get().agents[chat.agent]
+  local env = vim.tbl_extend("force", agent and agent.env or {}, login.env or {})
   local options = {
     cwd = chat.cwd,
-    env = login.env and next(login.env) and login.env or nil,
+    env = next(env) and env or nil,
     on_exit = function(_, status)
       if status == 0 then
         notify.notify(("logged in to %s"):format(chat.agent))

@@ -339,6 +339,35 @@ fn session_list() {
 }
 
 #[test]
+fn session_list_asked_for_while_the_agent_starts() {
+    let spec = Profile::plain().spec;
+    let mut world = World::new(None);
+    let key = world
+        .act(|engine| engine.open(spec, Wanted::default()))
+        .unwrap();
+    let number = world.act(|engine| engine.list_sessions(key)).unwrap().0;
+    assert!(world.sent("session/list").is_none());
+    let hello = world.take("initialize");
+    world.reply(&hello, json!({ "protocolVersion": 1, "agentCapabilities": { "sessionCapabilities": { "list": {} } } }));
+    let page = world.take("session/list");
+    world.reply(&page, json!({ "sessions": [] }));
+    assert_eq!(world.mirror.results[&number], (true, json!([])));
+
+    let spec = Profile::plain().spec;
+    let mut world = World::new(None);
+    let key = world
+        .act(|engine| engine.open(spec, Wanted::default()))
+        .unwrap();
+    let number = world.act(|engine| engine.list_sessions(key)).unwrap().0;
+    let proc = world.proc();
+    world.exit(proc, 1, &["no model"]);
+    assert!(
+        !world.mirror.results[&number].0,
+        "nobody was told that the list will not come"
+    );
+}
+
+#[test]
 fn session_list_whose_pages_never_end() {
     let (mut world, key) = World::plain();
     world.profile = None;
