@@ -25,9 +25,19 @@ impl Engine {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.push_back(Prompt { id, spec });
         }
-        self.send_or_start(key);
+        // Asked before the editor heard that the agent failed: another try would only say the same again.
+        if !(self.outbox.owes_status(key) && self.failed(key)) {
+            self.send_or_start(key);
+        }
         self.outbox.status(key);
         Ok(id)
+    }
+
+    fn failed(&self, key: Key) -> bool {
+        let agent = self.sessions.get(&key).map(|session| session.agent);
+        agent
+            .and_then(|agent| self.agents.get(&agent))
+            .is_some_and(|agent| matches!(agent.link, Link::Failed(_)))
     }
 
     /// Sends what waits; for a session whose agent is gone that begins with the agent.
