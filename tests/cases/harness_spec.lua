@@ -86,11 +86,15 @@ end)
 T.case("every process a child starts is found by its mark", function(child)
   local pid = child:lua("return vim.system({ 'sleep', '1000' }, { detach = true }).pid")
   T.ok(T.alive(pid))
-  local pids = vim.tbl_map(function(one)
-    return one.pid
-  end, T.processes())
-  table.sort(pids)
-  T.eq(pids, { child:pid(), pid })
+  local both = { child:pid(), pid }
+  -- A process has no environment for a moment between its start and its program's.
+  child:wait(function()
+    local pids = vim.tbl_map(function(one)
+      return one.pid
+    end, T.processes())
+    table.sort(pids)
+    return vim.deep_equal(pids, both)
+  end, "exactly these two")
   child:quit()
   local ok, message = pcall(T.expect_no_process, 300)
   T.eq(ok, false)

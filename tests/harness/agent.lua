@@ -23,7 +23,8 @@ function Agent.new(scenario, dir, program)
   count = count + 1
   local base = ("%s/agent-%d"):format(dir, count)
   local file = assert(io.open(base .. ".json", "wb"))
-  file:write(vim.json.encode(scenario))
+  -- An empty table of Lua is a list to JSON, and a scenario is none.
+  file:write(next(scenario) and vim.json.encode(scenario) or "{}")
   file:close()
   return setmetatable({
     options = { command = { program, "play", base .. ".json", "--record", base .. ".jsonl" } },

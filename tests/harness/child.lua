@@ -8,6 +8,8 @@ local reference = require("harness.reference")
 local WAIT_MS = 10000
 -- How often a condition that must be asked for is asked.
 local POLL_MS = 20
+-- A screen that did not change for so long is taken for a new reference.
+local SETTLED_MS = 400
 
 ---@class harness.Child
 ---@field dir string the case's temporary directory: home/, work/ and the files of its agents
@@ -329,12 +331,27 @@ function Child:picture()
   end)
 end
 
+---The picture once nothing was drawn for a while: for a reference nobody has looked at yet there is nothing to wait for.
+---@private
+---@return string
+function Child:settled_picture()
+  local frames, since = self.screen_state.flushes, vim.uv.now()
+  vim.wait(self:budget(), function()
+    if self.screen_state.flushes ~= frames then
+      frames, since = self.screen_state.flushes, vim.uv.now()
+    end
+    return vim.uv.now() - since > SETTLED_MS
+  end, POLL_MS)
+  return self:picture()
+end
+
 ---Compares the screen with tests/screenshots/NAME.txt, waiting for it to become so.
 ---@param name string
 ---@param timeout_ms integer?
 function Child:expect_screen(name, timeout_ms)
   self:cmd("redraw")
-  if reference.update(self.root, name, self:picture()) then
+  if reference.updating() then
+    reference.update(self.root, name, self:settled_picture())
     return
   end
   local expected, path = reference.expected(self.root, name)

@@ -72,23 +72,25 @@ function M.expected(root, name)
   return read(file.base), file.base
 end
 
----Writes the reference as UPDATE_SCREENSHOTS asks for; says whether it did.
+---Whether references are to be written instead of compared with.
+---@return boolean
+function M.updating()
+  return not vim.tbl_contains({ "", "0" }, vim.env.UPDATE_SCREENSHOTS or "")
+end
+
+---Writes the reference as UPDATE_SCREENSHOTS asks for.
 ---@param root string
 ---@param name string
 ---@param text string
----@return boolean
 function M.update(root, name, text)
   local how = vim.env.UPDATE_SCREENSHOTS
   local file = paths(root, name)
-  if not how or how == "" or how == "0" then
-    return false
-  elseif how == "version" and read(file.base) ~= text then
+  if how == "version" and read(file.base) ~= text then
     write(file.override, text)
   else
     write(file.base, how == "version" and read(file.base) or text)
     os.remove(file.override)
   end
-  return true
 end
 
 ---What differs, row by row, each with what was expected above what is there.

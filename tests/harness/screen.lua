@@ -51,12 +51,15 @@ end
 ---@param attributes table<string, any>
 ---@param info { kind: string, hi_name: string?, ui_name: string? }[]
 local function describe(attributes, info)
-  local parts, ground = {}, false
-  for _, part in ipairs(info) do
-    local name = part.hi_name or part.ui_name
+  local parts, ground, seen = {}, false, {}
+  -- From the top layer down, each name once: a group laid over itself again shows nothing new, and how often Neovim lays
+  -- tree-sitter's groups over each other depends on when it parsed.
+  for i = #info, 1, -1 do
+    local name = info[i].hi_name or info[i].ui_name or ""
     ground = ground or GROUND[name] or false
-    if name and name ~= "" and not GROUND[name] and parts[#parts] ~= name then
-      parts[#parts + 1] = name
+    if name ~= "" and not GROUND[name] and not seen[name] then
+      seen[name] = true
+      table.insert(parts, 1, name)
     end
   end
   if #parts == 0 and not ground then
