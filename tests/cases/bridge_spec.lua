@@ -1,0 +1,159 @@
+-- The library inside Neovim: loaded from anywhere, and never the reason that Neovim ends.
+
+local T = require("harness")
+
+---Holds one short conversation: whatever loaded the library, it must work afterwards.
+---@param child harness.Child
+local function converse(child)
+  child:wait_turns(1)
+  T.eq(child:texts("agent"), { "hello to you" })
+  -- A state left behind by a dead coroutine shows when garbage is collected and when Neovim leaves.
+  child:lua("collectgarbage() collectgarbage()")
+  T.eq(child:quit("qall!"), { code = 0, signal = 0 })
+end
+
+local function hello()
+  return T.agent({ turns = { { { text = "hello to you" } } } })
+end
+
+T.case("the first use may come from a coroutine that dies", function(child)
+  child:use(hello())
+  child:lua([[
+    coroutine.wrap(function() require("cursor_agent").prompt("hello") end)()
+    for _ = 1, 3 do collectgarbage() end
+  ]])
+  converse(child)
+end)
+
+T.case("the first use may come from an autocommand", function(child)
+  child:use(hello())
+  child:lua([[
+    vim.api.nvim_create_autocmd("BufEnter", {
+      once = true,
+      callback = function() require("cursor_agent").prompt("hello") end,
+    })
+  ]])
+  child:cmd("edit other.txt")
+  converse(child)
+end)
+
+T.case("the first use may come from a mapping", function(child)
+  child:use(hello())
+  child:lua([[vim.keymap.set("n", "gp", function() require("cursor_agent").prompt("hello") end)]])
+  child:keys("gp")
+  converse(child)
+end)
+
+T.case("the first use may come from a mapping that is an expression", function(child)
+  child:use(hello())
+  child:lua([[
+    vim.keymap.set("n", "gp", function()
+      vim.schedule(function() require("cursor_agent").prompt("hello") end)
+      return ""
+    end, { expr = true })
+  ]])
+  child:keys("gp")
+  converse(child)
+end)
+
+T.case("the first use may come from the command", function(child)
+  child:use(hello())
+  child:keys(":CursorAgent prompt hello<CR>")
+  converse(child)
+end)
+
+T.case("the first use may come from a timer", function(child)
+  child:use(hello())
+  child:lua([[vim.defer_fn(function() require("cursor_agent").prompt("hello") end, 1)]])
+  converse(child)
+end)
+
+for _, how in ipairs({ "error", "panic", "type" }) do
+  T.case(("%s in an exported function leaves Neovim running, with a message"):format(how), function(child)
+    local result = child:lua(
+      [[
+        local native = assert(require("cursor_agent.native").get())
+        local ok, message = pcall(native.test_error, ...)
+        return { ok, tostring(message) }
+      ]],
+      how
+    )
+    T.eq(result[1], false)
+    T.ok(#result[2] > 0)
+    -- Without a pcall it is an ordinary error of Lua, shown as such.
+    child:keys(":lua require('cursor_agent.native').get().test_error('" .. how .. "')<CR>")
+    child:wait_screen("E5108")
+    child:keys("<CR>")
+    T.eq(child:lua("return 1 + 1"), 2)
+    T.eq(child:quit("qall!"), { code = 0, signal = 0 })
+  end)
+end
+
+T.case("a wrong argument is an error with a message, for every function", function(child)
+  local failures = child:lua([[
+    local native = assert(require("cursor_agent.native").get())
+    local failures = {}
+    for name, value in pairs(native) do
+      if type(value) == "function" and name ~= "start" and name ~= "shutdown" then
+        for _, argument in ipairs({ "text", { "list" }, function() end, 1e300, -1, vim.NIL }) do
+          local ok, message = pcall(value, argument, argument, argument)
+          if not ok and type(message) ~= "string" and type(message) ~= "userdata" then
+            failures[#failures + 1] = name
+          end
+        end
+        pcall(value)
+      end
+    end
+    return failures
+  ]])
+  T.eq(failures, {})
+  T.eq(child:lua("return 1 + 1"), 2)
+end)
+
+---A copy of the plugin whose files a case may change; the child uses it from then on.
+---@param child harness.Child
+---@return string root
+local function copy_plugin(child)
+  local copy = child.dir .. "/plugin"
+  vim.fn.mkdir(copy)
+  for _, part in ipairs({ "lua", "plugin", "lib" }) do
+    assert(vim.system({ "cp", "-R", T.root .. "/" .. part, copy .. "/" .. part }):wait().code == 0)
+  end
+  child:lua("local old, new = ... vim.opt.runtimepath:remove(old) vim.opt.runtimepath:prepend(new)", T.root, copy)
+  return copy
+end
+
+T.case("a stale library is named, with the command that rebuilds it", { width = 120 }, function(child)
+  local copy = copy_plugin(child)
+  local path = copy .. "/lua/cursor_agent/native.lua"
+  local source = table.concat(vim.fn.readfile(path), "\n")
+  local changed, count = source:gsub("local ABI = %d+", "local ABI = 9999")
+  T.eq(count, 1)
+  vim.fn.writefile(vim.split(changed, "\n"), path)
+  local done, problem = unpack(
+    child:lua(
+      "return { require('cursor_agent').prompt('hello') or false, select(2, require('cursor_agent').prompt('hello')) }"
+    )
+  )
+  T.eq(done, false)
+  T.contains(problem, copy .. "/lib/cursor_agent.so")
+  T.contains(problem, ":CursorAgent build")
+  T.contains(problem, copy)
+end)
+
+T.case("a library that is missing is named, with the command that builds it", function(child)
+  local copy = copy_plugin(child)
+  os.remove(copy .. "/lib/cursor_agent.so")
+  local problem = child:lua("return select(2, require('cursor_agent').prompt('hello'))")
+  T.contains(problem, copy .. "/lib/cursor_agent.so")
+  T.contains(problem, ":CursorAgent build")
+end)
+
+T.case("a file that is no library is named, with the command that builds it", function(child)
+  local copy = copy_plugin(child)
+  os.remove(copy .. "/lib/cursor_agent.so")
+  vim.fn.writefile({ "not a library" }, copy .. "/lib/cursor_agent.so")
+  local problem = child:lua("return select(2, require('cursor_agent').prompt('hello'))")
+  T.contains(problem, "could not be loaded")
+  T.contains(problem, ":CursorAgent build")
+end)
