@@ -268,6 +268,12 @@ M.subcommands = {
       return vim.fn.getcompletion(words[#words] or "", "file")
     end,
   },
+  review = {
+    desc = "Walk through what the agent changed, as a quickfix list",
+    run = with_chat(function(chat)
+      return require("cursor_agent.review").open(chat)
+    end),
+  },
   log = {
     desc = "Show the messages exchanged with the agent, of {method} only; `save {file}` writes them, secrets removed",
     run = with_chat(function(chat, args)
