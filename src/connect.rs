@@ -20,6 +20,8 @@ const HANDSHAKE_NOTICE_MS: u64 = 20_000;
 const LOGIN_TIMEOUT_MS: u64 = 15_000;
 /// A replay that says nothing for so long is taken to be over.
 const REPLAY_IDLE_MS: u64 = 300;
+/// After so long without an answer to a setting the session is used as it is.
+const SETTLE_MS: u64 = 10_000;
 /// How many pages of past sessions are asked for.
 const MAX_LIST_PAGES: usize = 20;
 
@@ -79,7 +81,7 @@ impl Engine {
                 {
                     session.set_current_mode(&mode);
                 }
-                self.outbox.status(key);
+                self.after_setting(key);
             }
             Waiter::SetModel { key, id: model } => {
                 if self.set_went_well(key, "the model", &model, &result)
@@ -87,7 +89,7 @@ impl Engine {
                 {
                     session.models.current_model_id = Some(model);
                 }
-                self.outbox.status(key);
+                self.after_setting(key);
             }
             Waiter::SetOption { key, id: option } => {
                 self.set_went_well(key, "the option", &option, &result);
@@ -96,7 +98,7 @@ impl Engine {
                 {
                     session.take_options(options.options);
                 }
-                self.outbox.status(key);
+                self.after_setting(key);
             }
             Waiter::List {
                 key,
@@ -408,6 +410,7 @@ impl Engine {
             session.error = None;
             // A timer of an earlier replay must not end this one.
             session.heard += 1;
+            session.settling = false;
         }
         match old {
             Some(session_id) if phase != Phase::Creating => {
@@ -495,7 +498,7 @@ impl Engine {
             });
             self.outbox.status(key);
         } else {
-            self.on_session_ready(key);
+            self.settle(key);
         }
     }
 
@@ -521,32 +524,77 @@ impl Engine {
         for entry in ended {
             self.outbox.entry(key, entry);
         }
-        self.on_session_ready(key);
+        self.settle(key);
     }
 
-    fn on_session_ready(&mut self, key: Key) {
-        let wanted = self.sessions.get_mut(&key).map(|session| {
-            (
-                session.wanted.mode.take(),
-                session.wanted.model.take(),
-                std::mem::take(&mut session.wanted.options),
-            )
-        });
-        // The model first: the other options depend on it.
-        if let Some((mode, model, options)) = wanted {
-            let mut tried: Vec<Result<(), Refused>> = Vec::new();
-            tried.extend(model.map(|model| self.set_model(key, &model)));
-            tried.extend(mode.map(|mode| self.set_mode(key, &mode)));
-            for (id, value) in options {
-                tried.push(self.set_option(key, &id, &value));
+    /// Sets what was wanted, one thing after the other: which options there are depends on the model. Then the
+    /// session takes prompts.
+    fn settle(&mut self, key: Key) {
+        loop {
+            let Some(session) = self.sessions.get_mut(&key) else {
+                return;
+            };
+            let tried = if let Some(model) = session.wanted.model.take() {
+                if session.model() == Some(model.as_str()) {
+                    continue;
+                }
+                self.set_model(key, &model)
+            } else if let Some(mode) = session.wanted.mode.take() {
+                if session.mode() == Some(mode.as_str()) {
+                    continue;
+                }
+                self.set_mode(key, &mode)
+            } else if let Some((id, value)) = session.wanted.options.pop_first() {
+                self.set_option(key, &id, &value)
+            } else {
+                break;
+            };
+            match tried {
+                Ok(()) => {
+                    if let Some(session) = self.sessions.get_mut(&key) {
+                        session.settling = true;
+                        session.settled += 1;
+                        let timer = Timer::Settle {
+                            key,
+                            step: session.settled,
+                        };
+                        let ms = SETTLE_MS;
+                        self.effects.push(Effect::After { ms, timer });
+                    }
+                    return self.outbox.status(key);
+                }
+                Err(refused) => self.add_notice(key, Level::Warning, "agent", refused),
             }
-            for refused in tried.into_iter().filter_map(Result::err) {
-                self.add_notice(key, Level::Warning, "agent", refused);
-            }
+        }
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.settling = false;
         }
         self.event(key, "CursorAgentReady", json!({}));
         self.outbox.status(key);
         self.send_next(key);
+    }
+
+    /// The agent answered what was set, or does not.
+    fn after_setting(&mut self, key: Key) {
+        self.outbox.status(key);
+        if self.sessions.get(&key).is_some_and(|s| s.settling) {
+            self.settle(key);
+        }
+    }
+
+    fn on_settle_timer(&mut self, key: Key, step: u64) {
+        let waits = self
+            .sessions
+            .get(&key)
+            .is_some_and(|s| s.settling && s.settled == step);
+        if waits {
+            let text = format!(
+                "{} does not say whether it took the mode, model or option it was given; the prompt is sent anyway",
+                self.agent_name(key)
+            );
+            self.add_notice(key, Level::Warning, "agent", text);
+            self.settle(key);
+        }
     }
 
     fn on_session_error(&mut self, key: Key, phase: Phase, error: &RpcError) {
@@ -735,6 +783,7 @@ impl Engine {
         match timer {
             Timer::Replay { key, heard } => self.on_replay_timer(key, heard),
             Timer::Cancel { key, turn } => self.on_cancel_timer(key, turn),
+            Timer::Settle { key, step } => self.on_settle_timer(key, step),
             Timer::Handshake { proc } => {
                 let Some(agent) = self.live(proc) else { return };
                 if agent.link == Link::Starting(Stage::Initialize) {

@@ -10,9 +10,11 @@ use serde_json::Value;
 
 use crate::decision::{Ask, Choice, Phase, Plan, Question};
 use crate::engine::Engine;
+use crate::entry::Level;
 use crate::ids::{Key, Proc};
+use crate::output::Output;
 use crate::todos::Todo;
-use crate::tool_call::{Image, Task};
+use crate::tool_call::{Content, Image, Task};
 
 impl Engine {
     /// One of Cursor's methods; `ticket` is None when it came as a notification.
@@ -85,9 +87,16 @@ impl Engine {
     }
 
     fn on_question(&mut self, proc: Proc, ticket: Option<Ticket>, ask: cursor::AskQuestion) {
-        // A question nobody waits for cannot be answered.
-        let Some(ticket) = ticket else { return };
         let place = self.cursor_place(proc, &ask.place);
+        let Some(ticket) = ticket else {
+            // A question nobody waits for cannot be answered, only shown.
+            if let Some((key, _)) = place {
+                let prompts = ask.questions.into_iter().map(|question| question.prompt);
+                let lines: Vec<String> = ask.title.into_iter().chain(prompts).collect();
+                self.add_notice(key, Level::Info, "agent", lines.join("\n"));
+            }
+            return;
+        };
         let Some((key, entry)) = place.filter(|(key, _)| !self.is_cancelling(*key)) else {
             return self.respond_with(proc, ticket, &cursor::QuestionOutcome::Cancelled);
         };
@@ -134,6 +143,23 @@ impl Engine {
             }
             return;
         };
+        // Its place in the conversation, also once it was answered.
+        let entry = entry.or_else(|| self.make_tool(key, &plan.place, ticket, "plan"));
+        let title = plan.name.clone().unwrap_or_else(|| "Plan".to_owned());
+        self.change_tool(key, entry, |tool| {
+            if tool.title.is_empty() {
+                tool.title.clone_from(&title);
+            }
+            if tool.kind == "other" {
+                "think".clone_into(&mut tool.kind);
+            }
+            if tool.content.is_empty() {
+                let overview = plan.overview.iter().map(String::as_str);
+                let parts: Vec<&str> = overview.chain([plan.plan.as_str()]).collect();
+                let text = parts.join("\n\n");
+                tool.content = vec![Content::Text(Output::new(text))];
+            }
+        });
         let todos = from_wire(plan.todos);
         let phases: Vec<Phase> = plan
             .phases
@@ -144,10 +170,12 @@ impl Engine {
             })
             .collect();
         let Some(ticket) = ticket else {
-            // Told, not asked: the todos are what there is to show.
-            return self.update_todos(key, todos, false, true);
+            // Told, not asked.
+            if !todos.is_empty() {
+                self.update_todos(key, todos, false, true);
+            }
+            return;
         };
-        let title = plan.name.clone().unwrap_or_else(|| "Plan".to_owned());
         let plan = Plan {
             name: plan.name,
             overview: plan.overview,
@@ -255,11 +283,12 @@ impl Engine {
         ticket: Option<Ticket>,
         what: &str,
     ) -> Option<usize> {
-        let number = ticket.map_or(0, Ticket::number);
-        let id = place
-            .tool_call_id
-            .clone()
-            .unwrap_or_else(|| format!("{what}-{number}").into());
+        let entries = self.sessions.get(&key)?.transcript.entries().len();
+        let own = match ticket {
+            Some(ticket) => format!("{what}-{}", ticket.number()),
+            None => format!("{what}-told-{entries}"),
+        };
+        let id = place.tool_call_id.clone().unwrap_or_else(|| own.into());
         self.upsert_tool(
             key,
             None,

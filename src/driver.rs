@@ -237,7 +237,7 @@ impl Driver {
                     (job, diff)
                 });
                 if let Ok((job, diff)) = job.await {
-                    driver.with(|engine| engine.on_diff(job.key, job.entry, job.content, diff));
+                    driver.with(|engine| engine.on_diff(&job, diff));
                 }
             }),
             Effect::StartTerminal { terminal, launch } => {

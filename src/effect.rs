@@ -38,6 +38,8 @@ pub enum Timer {
     Login { proc: Proc },
     /// The replay of a loaded session may have come to its end; `heard` counts what had arrived.
     Replay { key: Key, heard: u64 },
+    /// Something that was set before the first prompt should have been answered.
+    Settle { key: Key, step: u64 },
     /// A cancelled turn should have ended.
     Cancel { key: Key, turn: u64 },
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, AgentSpec, Link, Waiter};
 use crate::decision::{Answer, Decision};
 use crate::diff::Diff;
-use crate::effect::{DiskOp, Effect};
+use crate::effect::{DiffJob, DiskOp, Effect};
 use crate::entry::{Body, Level};
 use crate::ids::{AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
 use crate::outbox::{Outbox, Wake};
@@ -364,6 +364,8 @@ impl Engine {
                     "info",
                     &format!("{}: not a message: {shown}", agent.spec.agent),
                 );
+                // Some say why they end right there.
+                agent.push_stderr(&shown);
                 continue;
             };
             let is_up = agent.is_up();
@@ -422,19 +424,32 @@ impl Engine {
     }
 
     /// A long diff was computed.
-    pub fn on_diff(&mut self, key: Key, entry: usize, content: usize, result: Diff) {
-        let Some(session) = self.sessions.get_mut(&key) else {
+    pub fn on_diff(&mut self, job: &DiffJob, result: Diff) {
+        let Some(session) = self.sessions.get_mut(&job.key) else {
             return;
         };
         let tool = session
             .transcript
-            .get_mut(entry)
+            .get_mut(job.entry)
             .and_then(|entry| entry.tool_mut());
-        if let Some(Content::Diff { diff, .. }) =
-            tool.and_then(|tool| tool.content.get_mut(content))
-        {
+        let shown = tool.and_then(|tool| tool.content.get_mut(job.content));
+        let Some(Content::Diff {
+            path,
+            old,
+            new,
+            diff,
+        }) = shown
+        else {
+            return;
+        };
+        // It may be another one by now.
+        if old.as_deref().unwrap_or_default() == job.old && *new == job.new {
+            let path = crate::inbound::absolute(&session.cwd, path);
+            if let Some(change) = session.changes.iter_mut().find(|c| c.path == path) {
+                change.hunks.clone_from(&result.hunks);
+            }
             *diff = Some(result);
-            self.outbox.entry(key, entry);
+            self.outbox.entry(job.key, job.entry);
         }
     }
 
@@ -606,7 +621,7 @@ impl Engine {
             })
             .map(|(at, _)| at)
             .collect();
-        for at in open {
+        for &at in &open {
             if let Some(entry) = session.transcript.get_mut(at) {
                 entry.done = true;
                 entry.duration_ms = Some(self.now.wall_ms.saturating_sub(entry.started_ms));
@@ -614,6 +629,11 @@ impl Engine {
                     status.clone_into(&mut tool.status);
                 }
                 self.outbox.entry(key, at);
+            }
+        }
+        if status == "completed" {
+            for at in open {
+                self.note_edits(key, at);
             }
         }
     }

@@ -192,7 +192,11 @@ impl Engine {
                     self.chunk(key, Voice::User, chunk, parent);
                 }
             }
-            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call) if !discard => {
+            SessionUpdate::ToolCall(call) if !discard => {
+                session.transcript.announce_tool(call.id.as_str());
+                self.upsert_tool(key, parent, call);
+            }
+            SessionUpdate::ToolCallUpdate(call) if !discard => {
                 self.upsert_tool(key, parent, call);
             }
             SessionUpdate::AgentMessageChunk(_)
@@ -315,8 +319,14 @@ impl Engine {
         let entry = session.transcript.get_mut(at)?;
         let was_over = entry.tool().is_some_and(ToolCall::is_over);
         let tool = entry.tool_mut()?;
+        let had_changed = if was_over {
+            tool.changed_paths()
+        } else {
+            Vec::new()
+        };
         let long = tool.apply(news);
         let over = tool.is_over();
+        let late = was_over && tool.changed_paths() != had_changed;
         let terminals: Vec<String> = tool
             .content
             .iter()
@@ -349,14 +359,14 @@ impl Engine {
             self.show_terminal(key, at, &terminal);
         }
         self.outbox.entry(key, at);
-        if over && !was_over {
+        if over && (!was_over || late) {
             self.note_edits(key, at);
         }
         Some(at)
     }
 
     /// A tool call that changes files has ended: buffers of those files have to look again.
-    fn note_edits(&mut self, key: Key, at: usize) {
+    pub(crate) fn note_edits(&mut self, key: Key, at: usize) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };

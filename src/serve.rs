@@ -95,6 +95,9 @@ impl Engine {
         if call.id.as_str().is_empty() {
             call.id = format!("permission-{}", ticket.number()).into();
         }
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.transcript.announce_tool(call.id.as_str());
+        }
         self.alias_permission(key, &call);
         let entry = self.upsert_tool(key, parent, call);
         if self.is_cancelling(key) {
@@ -124,7 +127,10 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        if session.transcript.tool(call.id.as_str()).is_some() {
+        let known = session.transcript.tool(call.id.as_str());
+        let known = known.and_then(|at| session.transcript.get(at)?.tool());
+        // An id that was used for a call that is over is used anew.
+        if known.is_some_and(|tool| !tool.is_over()) {
             return;
         }
         let same = |tool: &crate::tool_call::ToolCall| {

@@ -26,6 +26,10 @@ pub struct Session {
     pub phase: Phase,
     /// What to set once it is there.
     pub wanted: Wanted,
+    /// Something of it was sent and is not answered yet: prompts wait for that.
+    pub settling: bool,
+    /// How many settings were sent because they were wanted.
+    pub settled: u64,
     /// What was said.
     pub transcript: Transcript,
     /// The turn that runs.
@@ -208,6 +212,8 @@ impl Session {
             session_id: None,
             phase: Phase::Waiting,
             wanted,
+            settling: false,
+            settled: 0,
             transcript: Transcript::default(),
             turn: None,
             turns: 0,

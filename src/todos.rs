@@ -23,9 +23,14 @@ pub fn update(list: &mut Vec<Todo>, news: Vec<Todo>, merge: bool) {
     } else {
         std::mem::take(list)
     };
-    for (at, mut todo) in news.into_iter().enumerate() {
+    let before = list.len();
+    let named: Vec<String> = news.iter().map(|todo| todo.id.clone()).collect();
+    for mut todo in news {
         if todo.id.is_empty() {
-            todo.id = (at + 1).to_string();
+            // What has no id is the one of the list that says the same, else a new one that goes by its place.
+            let known = list.get(..before).unwrap_or_default();
+            let same = known.iter().find(|known| known.content == todo.content);
+            todo.id = same.map_or_else(|| free_id(list, &named), |known| known.id.clone());
         }
         if let Some(known) = list.iter_mut().find(|known| known.id == todo.id) {
             if !todo.content.is_empty() {
@@ -46,6 +51,14 @@ pub fn update(list: &mut Vec<Todo>, news: Vec<Todo>, merge: bool) {
         }
         list.push(todo);
     }
+}
+
+/// The number of the next place that is nobody's id.
+fn free_id(list: &[Todo], named: &[String]) -> String {
+    (list.len() + 1..)
+        .map(|place| place.to_string())
+        .find(|id| !named.contains(id) && list.iter().all(|known| known.id != *id))
+        .unwrap_or_default()
 }
 
 /// The list as markdown check boxes, for those who read the transcript as text.
@@ -115,5 +128,24 @@ mod tests {
         assert_eq!(markdown(&list), "- [x] three\n- [ ] new");
         update(&mut list, Vec::new(), false);
         assert!(list.is_empty());
+        update(
+            &mut list,
+            vec![todo("", "same", "pending"), todo("", "same", "completed")],
+            false,
+        );
+        assert_eq!(
+            list,
+            [todo("1", "same", "pending"), todo("2", "same", "completed")]
+        );
+        // An id of its own is nobody's place.
+        update(
+            &mut list,
+            vec![todo("2", "one", "pending"), todo("", "two", "pending")],
+            false,
+        );
+        assert_eq!(
+            list,
+            [todo("2", "one", "pending"), todo("3", "two", "pending")]
+        );
     }
 }

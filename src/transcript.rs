@@ -36,6 +36,8 @@ pub struct Transcript {
     open: HashMap<Option<usize>, usize>,
     /// The entries that show the todos of this turn, by the subagent task they belong to.
     plans: HashMap<Option<usize>, usize>,
+    /// Where the entries of this turn begin.
+    turn: usize,
 }
 
 impl Transcript {
@@ -92,6 +94,9 @@ impl Transcript {
         entry.parent = parent;
         let at = self.add(entry);
         self.open.insert(parent, at);
+        if voice == Voice::User && parent.is_none() {
+            self.turn = at;
+        }
         (Touched::Entry(at), ended)
     }
 
@@ -128,6 +133,19 @@ impl Transcript {
             }),
             now_ms,
         )
+    }
+
+    /// A call is announced: one of this id that ended in an earlier turn is another one. Some agents count their
+    /// calls anew in each turn.
+    pub fn announce_tool(&mut self, id: &str) {
+        let known = self.tools.get(id).copied();
+        let ended = known.filter(|at| *at < self.turn).is_some_and(|at| {
+            let tool = self.get(at).and_then(Entry::tool);
+            tool.is_none_or(ToolCall::is_over)
+        });
+        if ended {
+            self.tools.remove(id);
+        }
     }
 
     /// The tool call of this id, made when it is new.
@@ -177,6 +195,7 @@ impl Transcript {
     /// A turn begins or ends: the next todos are shown anew, and no message goes on over it.
     pub fn end_turn(&mut self, now_ms: u64) -> Vec<usize> {
         self.plans.clear();
+        self.turn = self.entries.len();
         let open: Vec<Option<usize>> = self.open.keys().copied().collect();
         open.into_iter()
             .filter_map(|parent| self.end_message(parent, now_ms))

@@ -120,7 +120,8 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        if session.phase != Phase::Ready || session.turn.is_some() || self.closing {
+        let ready = session.phase == Phase::Ready && !session.settling;
+        if !ready || session.turn.is_some() || self.closing {
             return;
         }
         let Some(session_id) = session.session_id.clone() else {

@@ -651,6 +651,7 @@ fn state(session: &Session, link: &Link, pending: usize) -> &'static str {
         (_, Link::Failed(_)) => "failed",
         _ if session.turn.is_some() && pending > 0 => "waiting",
         _ if session.turn.is_some() => "running",
+        (Phase::Ready, _) if session.settling => "starting",
         (Phase::Ready, _) if pending > 0 => "waiting",
         (Phase::Ready, _) => "idle",
         _ => "starting",

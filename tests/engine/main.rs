@@ -9,7 +9,9 @@
 
 mod kit;
 
+mod agents;
 mod capabilities;
+mod cursor;
 mod enums;
 mod lifecycle;
 mod methods;

@@ -324,6 +324,13 @@ impl World {
             .collect()
     }
 
+    /// Ids of all requests of this method to the newest process.
+    pub fn all_ids(&self, method: &str) -> Vec<Value> {
+        let written = self.written();
+        let of_method = written.iter().filter(|line| line["method"] == method);
+        of_method.map(|line| line["id"].clone()).collect()
+    }
+
     /// Everything that was written to the newest process.
     pub fn written(&self) -> Vec<Value> {
         let wire = &self.wires[&self.newest.unwrap()];
