@@ -6,12 +6,12 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"plan-card"|"plan"|"todos"
 
 ---@class (exact) cursor_agent.Action
 ---@field name string
 ---@field desc string
----@field run fun()
+---@field run fun(lhs: string?) with the key that was pressed, if one was
 ---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise
 ---@field modes? table<cursor_agent.BufferKind, string[]> where they work; Normal mode otherwise
 ---@field expr? fun(lhs: string): boolean whether the key means this action where the cursor is, or itself
@@ -31,7 +31,7 @@ local function with_chat(work)
 end
 
 ---Runs a function of the public interface.
----@param name "accept"|"cancel"|"close"|"open"|"reject"|"toggle"
+---@param name "cancel"|"close"|"open"|"toggle"
 ---@return fun()
 local function api(name)
   return function()
@@ -50,6 +50,24 @@ local function call(module, name, ...)
   return with_chat(function(chat)
     return require("cursor_agent." .. module)[name](chat, unpack(args))
   end)
+end
+
+---A key of a window that shows a decision.
+---@param name string
+---@return fun(lhs: string?)
+local function decide(name)
+  return function(lhs)
+    notify.report(require("cursor_agent.decide").key(name, lhs or ""))
+  end
+end
+
+---A key of the user's own, pressed anywhere.
+---@param verdict "accept"|"reject"
+---@return fun()
+local function pressed(verdict)
+  return function()
+    notify.report(require("cursor_agent.decide").pressed(verdict))
+  end
 end
 
 ---@return boolean
@@ -191,8 +209,21 @@ M.list = {
     run = call("queue", "open"),
     keys = { chat = { "gq" }, prompt = { "gQ" } },
   },
-  { name = "accept", desc = "Accept the decision that waits", run = api("accept") },
-  { name = "reject", desc = "Reject the decision that waits", run = api("reject") },
+  { name = "accept", desc = "Accept the decision on the screen", run = pressed("accept") },
+  { name = "reject", desc = "Reject the decision on the screen", run = pressed("reject") },
+  {
+    name = "decisions",
+    desc = "Go to the decision that waits",
+    run = function()
+      notify.report(require("cursor_agent.decide").open())
+    end,
+    keys = { chat = { "gd" }, prompt = { "gd" } },
+  },
+  {
+    name = "todos",
+    desc = "Show or hide the todos",
+    run = call("decide.todos", "toggle"),
+  },
   { name = "toggle", desc = "Open or close the chat", run = api("toggle") },
   { name = "open", desc = "Open the chat", run = api("open") },
   { name = "close", desc = "Close the chat; the session goes on", run = api("close"), keys = { chat = { "q" } } },
@@ -250,13 +281,132 @@ M.list = {
     keys = { queue = { "<C-s>" } },
   },
   { name = "queue-close", desc = "Close the list", run = call("queue", "close"), keys = { queue = { "q" } } },
+  { name = "allow-once", desc = "Allow once", run = decide("allow-once"), keys = { permission = { "a" } } },
+  { name = "allow-always", desc = "Allow always", run = decide("allow-always"), keys = { permission = { "A" } } },
+  { name = "reject-once", desc = "Reject", run = decide("reject-once"), keys = { permission = { "r" } } },
+  { name = "reject-always", desc = "Reject always", run = decide("reject-always"), keys = { permission = { "R" } } },
+  {
+    name = "choose-number",
+    desc = "Choose by number",
+    run = decide("choose-number"),
+    keys = {
+      permission = { "1", "2", "3", "4", "5", "6", "7", "8", "9" },
+      question = { "1", "2", "3", "4", "5", "6", "7", "8", "9" },
+    },
+  },
+  {
+    name = "reject-with-message",
+    desc = "Reject, and say why in the next prompt",
+    run = decide("reject-with-message"),
+    keys = { permission = { "e" } },
+  },
+  {
+    name = "decision-details",
+    desc = "Show the whole diff or all details in a tab",
+    run = decide("decision-details"),
+    keys = { permission = { "d" } },
+  },
+  {
+    name = "question-choose",
+    desc = "Choose, or fill in the text",
+    run = decide("question-choose"),
+    keys = { question = { "<Space>" } },
+  },
+  {
+    name = "question-answer",
+    desc = "Answer all questions",
+    run = decide("question-answer"),
+    keys = { question = { "<CR>" } },
+  },
+  {
+    name = "open-address",
+    desc = "Open the page",
+    run = decide("open-address"),
+    keys = { question = { "o", "gx" } },
+  },
+  {
+    name = "question-skip",
+    desc = "Skip the questions, with a reason",
+    run = decide("question-skip"),
+    keys = { question = { "s" } },
+  },
+  {
+    name = "question-cancel",
+    desc = "Answer as cancelled",
+    run = decide("question-cancel"),
+    keys = { question = { "C" } },
+  },
+  {
+    name = "plan-open",
+    desc = "Read and edit the plan",
+    run = decide("plan-open"),
+    keys = { ["plan-card"] = { "<CR>" } },
+  },
+  {
+    name = "plan-accept",
+    desc = "Accept the plan as it stands in the buffer",
+    run = decide("plan-accept"),
+    keys = { plan = { "gA" }, ["plan-card"] = { "gA" } },
+  },
+  {
+    name = "plan-reject",
+    desc = "Reject the plan with a reason",
+    run = decide("plan-reject"),
+    keys = { plan = { "gR" }, ["plan-card"] = { "gR" } },
+  },
+  {
+    name = "plan-cancel",
+    desc = "Answer the plan as cancelled",
+    run = decide("plan-cancel"),
+    keys = { plan = { "gC" }, ["plan-card"] = { "gC" } },
+  },
+  {
+    name = "next-decision",
+    desc = "Next decision",
+    run = decide("next-decision"),
+    keys = { permission = { "<Tab>" }, question = { "<Tab>" }, ["plan-card"] = { "<Tab>" } },
+  },
+  {
+    name = "previous-decision",
+    desc = "Previous decision",
+    run = decide("previous-decision"),
+    keys = { permission = { "<S-Tab>" }, question = { "<S-Tab>" }, ["plan-card"] = { "<S-Tab>" } },
+  },
+  {
+    name = "decision-later",
+    desc = "Put it off: it waits",
+    run = decide("decision-later"),
+    keys = { permission = { "q" }, question = { "q" }, ["plan-card"] = { "q" }, plan = { "q" } },
+  },
+  {
+    name = "decision-leave",
+    desc = "Back to the window one came from",
+    run = decide("decision-leave"),
+    keys = { permission = { "<Esc>" }, question = { "<Esc>" }, ["plan-card"] = { "<Esc>" } },
+  },
+  {
+    name = "todos-follow",
+    desc = "Go to the plan, or to the todos in the chat",
+    run = call("decide.todos", "follow"),
+    keys = { todos = { "<CR>" } },
+  },
+  { name = "todos-close", desc = "Close the todos", run = call("decide.todos", "close"), keys = { todos = { "q" } } },
   {
     name = "help",
     desc = "List the keys",
     run = function()
       require("cursor_agent.help").open()
     end,
-    keys = { chat = { "g?" }, prompt = { "g?" }, queue = { "g?" } },
+    keys = {
+      chat = { "g?" },
+      prompt = { "g?" },
+      queue = { "g?" },
+      permission = { "g?" },
+      question = { "g?" },
+      plan = { "g?" },
+      ["plan-card"] = { "g?" },
+      todos = { "g?" },
+    },
   },
 }
 
@@ -291,6 +441,14 @@ function M.keys(action, kind)
   return action.keys and action.keys[kind] or {}
 end
 
+---The first key of an action in a kind of buffer, for a hint.
+---@param name string
+---@param kind cursor_agent.BufferKind
+---@return string?
+function M.key(name, kind)
+  return M.keys(by_name[name], kind)[1]
+end
+
 ---@param action cursor_agent.Action
 ---@param kind cursor_agent.BufferKind
 ---@return string[]
@@ -308,7 +466,9 @@ function M.map(buf, kind)
       local call_it = ("<Cmd>lua require('cursor_agent.actions').run(%q)<CR>"):format(action.name)
       vim.keymap.set(M.modes(action, kind), lhs, expr and function()
         return expr(lhs) and call_it or lhs
-      end or rhs, {
+      end or function()
+        rhs(lhs)
+      end, {
         buffer = buf,
         expr = expr ~= nil,
         nowait = true,

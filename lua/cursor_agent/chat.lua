@@ -100,6 +100,7 @@ function M.new(opts)
   chats.use(chat)
   make_transcript(chat)
   chat.prompt = require("cursor_agent.prompt").new(chat)
+  require("cursor_agent.decide").setup()
   return chat
 end
 
@@ -136,13 +137,11 @@ end
 ---@param chat cursor_agent.Chat
 ---@param status cursor_agent.Status
 function M.set_status(chat, status)
-  if status.state == "failed" and status.error and status.error ~= chat.status.error then
-    require("cursor_agent.failure").note(chat, status.error)
-  end
   chat.status = status
   require("cursor_agent.winbar").update(chat)
   chat.prompt:refresh()
   require("cursor_agent.queue").refresh(chat)
+  require("cursor_agent.decide").on_status(chat)
 end
 
 ---What to call the agent.

@@ -214,6 +214,18 @@ M.subcommands = {
       return require("cursor_agent").reject()
     end,
   },
+  decisions = {
+    desc = "Go to the decision that waits",
+    run = function()
+      return require("cursor_agent.decide").open()
+    end,
+  },
+  todos = {
+    desc = "Show or hide the todos",
+    run = with_chat(function(chat)
+      return require("cursor_agent.decide.todos").toggle(chat)
+    end),
+  },
   context = {
     desc = "Attach something to the next prompt: a range, {mention} …; `clear` takes all away",
     run = function(args)

@@ -2,7 +2,7 @@
 
 local M = {}
 
----@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"keys"|"values"|"icons"
+---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"keys"|"values"|"icons"|"rules"
 
 ---@class (exact) cursor_agent.config.Field
 ---@field path string dotted; `*` stands for any name
@@ -28,11 +28,9 @@ M.schema = {
   field("agents.*.command", "string[]", nil, "The program and its arguments. It speaks ACP on stdin and stdout."),
   field("agents.*.env", "map", nil, "Environment variables on top of Neovim's own."),
   field("agents.*.title", "string", nil, "What to call the agent in the winbar."),
-  field("agents.*.auth_method", "string", nil, "The id that `authenticate` is always called with."),
-  field("agents.*.auth_order", "string[]", nil, "The ids to prefer when the agent asks for a login, best first."),
+  field("agents.*.auth_method", "string", nil, "The id that `authenticate` is called with."),
   field("agents.*.status_command", "string[]", nil, "A command that prints `Not logged in` when it is so."),
   field("agents.*.login_command", "string[]", nil, "What `:CursorAgent login` runs in a terminal."),
-  field("agents.*.version_command", "string[]", nil, "A command that prints the version, for `:checkhealth`."),
   field("agents.*.install_hint", "string", nil, "Said when the program is not found."),
   field("agents.*.cursor", "boolean", nil, "The agent is Cursor's CLI under another command."),
   field("agents.*.endpoint", "string", nil, "Cursor: another server (`agent -e`)."),
@@ -71,9 +69,42 @@ M.schema = {
     { "ask", "save", "attach", "ignore" }
   ),
 
+  field(
+    "policy",
+    "rules",
+    {},
+    "Rules that answer permissions, the first that matches: a list of tables with `action` (allow, ask or reject) and "
+      .. "what it is for: `agent`, `kind`, `command`, `path`; `name` for the transcript. Without a rule you are asked."
+  ),
+  field(
+    "plan.directory",
+    "string",
+    ".cursor/plans",
+    "Where accepted plans are saved, from the workspace; empty: nowhere."
+  ),
+  field("plan.position", "string", "float", "Where a plan is read.", { "float", "split", "tab" }),
+  field(
+    "attention.notify",
+    "boolean",
+    true,
+    "Tell of decisions and finished turns when Neovim or the chat is out of sight."
+  ),
+  field(
+    "attention.terminal",
+    "string",
+    "off",
+    "Tell the terminal too: by its bell, or by a desktop notification where it knows OSC 9 or OSC 777.",
+    { "off", "bell", "osc9", "osc777" }
+  ),
+
   field("keymaps.chat.*", "keys", nil, "Keys of the chat buffer by action; false for none. See `g?`."),
   field("keymaps.prompt.*", "keys", nil, "Keys of the prompt buffer by action; false for none. See `g?`."),
   field("keymaps.queue.*", "keys", nil, "Keys of the queue's buffer by action; false for none. See `g?`."),
+  field("keymaps.permission.*", "keys", nil, "Keys of a permission by action; false for none. See `g?`."),
+  field("keymaps.question.*", "keys", nil, "Keys of a question by action; false for none. See `g?`."),
+  field("keymaps.plan-card.*", "keys", nil, "Keys of a plan's card by action; false for none. See `g?`."),
+  field("keymaps.plan.*", "keys", nil, "Keys of a plan by action; false for none. See `g?`."),
+  field("keymaps.todos.*", "keys", nil, "Keys of the todos by action; false for none. See `g?`."),
 }
 
 ---@param value any
@@ -102,7 +133,7 @@ local function is_index(k)
   return type(k) == "number"
 end
 
----@type table<cursor_agent.config.Type, { says: string, test: fun(value: any): boolean }>
+---@type table<cursor_agent.config.Type, { says: string, test: fun(value: any): (boolean, string[]?) }>
 local TYPES = {
   ["string"] = { says = "a string", test = is_string },
   ["boolean"] = {
@@ -167,6 +198,13 @@ local TYPES = {
     says = "a key, a list of keys, or false",
     test = function(v)
       return v == false or type(v) == "string" or all(v, is_index, is_string)
+    end,
+  },
+  ["rules"] = {
+    says = "a list of rules",
+    test = function(v)
+      local problems = require("cursor_agent.decide.policy").check(v)
+      return #problems == 0, problems
     end,
   },
   ["icons"] = {
@@ -244,7 +282,13 @@ function M.check(opts)
     local f = node.field
     if f then
       local kind = TYPES[f.type]
-      if not kind.test(value) then
+      local fits, details = kind.test(value)
+      if not fits and details then
+        for _, detail in ipairs(details) do
+          table.insert(problems, ("option `%s`: %s"):format(path, detail))
+        end
+        return nil
+      elseif not fits then
         table.insert(problems, ("option `%s`: expected %s, got %s"):format(path, kind.says, M.describe(value, f.type)))
         return nil
       end
@@ -323,6 +367,9 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@field window { position: "right"|"left"|"bottom"|"float"|"tab", width: number, height: number, prompt_height: integer, prompt_max_height: integer, start_insert: boolean }
 ---@field chat { icons: string|table<string, string>, fold_thoughts: boolean, fold_tools: boolean, diff_lines: integer, output_lines: integer, conceal: boolean }
 ---@field prompt { autocomplete: boolean, history_size: integer, paste_lines: integer, unsaved: "ask"|"save"|"attach"|"ignore" }
+---@field policy cursor_agent.policy.Rule[]
+---@field plan { directory: string, position: "float"|"split"|"tab" }
+---@field attention { notify: boolean, terminal: "off"|"bell"|"osc9"|"osc777" }
 ---@field keymaps table<string, table<string, string|string[]|false>>
 
 ---Records options; reads them only to check them.
@@ -364,6 +411,12 @@ function M.get()
   if not config.agents[config.agent] then
     table.insert(problems, ("option `agent`: there is no `agents.%s`"):format(config.agent))
     config.agent = "cursor"
+  end
+  for _, problem in ipairs(problems) do
+    if problem:find("^option `policy`") then
+      -- With one rule gone the others may say more than the user meant: then none holds and everything is asked.
+      config.policy = {}
+    end
   end
   M.problems = problems
   merged = config

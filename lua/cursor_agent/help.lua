@@ -10,6 +10,11 @@ local SECTIONS = {
   { kind = "chat", title = "In the chat" },
   { kind = "prompt", title = "In the prompt" },
   { kind = "queue", title = "In the list of queued prompts" },
+  { kind = "permission", title = "In a permission" },
+  { kind = "question", title = "In a question" },
+  { kind = "plan-card", title = "In the card of a plan" },
+  { kind = "plan", title = "In a plan" },
+  { kind = "todos", title = "In the todos" },
 }
 
 ---@return string[]

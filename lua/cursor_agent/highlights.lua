@@ -53,6 +53,15 @@ M.groups = {
   CursorAgentBarWaiting = "DiagnosticWarn",
   CursorAgentBarNew = "DiagnosticInfo",
   CursorAgentSpinner = "DiagnosticInfo",
+  CursorAgentDecision = "Normal",
+  CursorAgentDecisionBorder = "DiagnosticWarn",
+  CursorAgentDecisionTitle = "Title",
+  CursorAgentDecisionCount = "Comment",
+  CursorAgentDecisionFooter = "Comment",
+  CursorAgentKey = "Special",
+  CursorAgentKeyText = "Comment",
+  CursorAgentQuestion = "Title",
+  CursorAgentChosen = "DiagnosticOk",
 }
 
 ---xterm's first 16 colours, for a colorscheme that sets no `g:terminal_color_…`.

@@ -295,26 +295,22 @@ end
 ---@param answer table
 ---@return boolean?, string?
 M.answer = deferrable(function(id, answer)
-  local library, why = require("cursor_agent.native").get()
-  if not library then
-    return nil, why
-  end
   if type(id) ~= "number" or type(answer) ~= "table" then
     return nil, "answer: expected the number of a decision and a table"
   end
-  return library.answer(id, answer)
+  return require("cursor_agent.decide").answer(id, answer)
 end)
 
 ---Accepts the decision that waits: allows once, or accepts the plan.
 ---@return boolean?, string?
 M.accept = deferrable(function()
-  return require("cursor_agent.decide").decide("accept")
+  return require("cursor_agent.decide").accept()
 end)
 
 ---Rejects the decision that waits.
 ---@return boolean?, string?
 M.reject = deferrable(function()
-  return require("cursor_agent.decide").decide("reject")
+  return require("cursor_agent.decide").reject()
 end)
 
 ---The conversation, nothing cut.

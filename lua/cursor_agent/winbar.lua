@@ -159,12 +159,21 @@ function M.title()
   return title and " " .. escape(format.first_line(title, 80)) or ""
 end
 
+---The windows of a chat in the current tab page. Redrawing one of another draws over what is on the screen.
+---@param chat cursor_agent.Chat
+---@return integer[]
+local function visible_windows(chat)
+  return vim.tbl_filter(function(win)
+    return vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage()
+  end, chat.transcript:windows())
+end
+
 ---@param chat cursor_agent.Chat
 local function redraw(chat)
   if not vim.api.nvim_buf_is_valid(chat.buf) then
     return
   end
-  for _, win in ipairs(chat.transcript:windows()) do
+  for _, win in ipairs(visible_windows(chat)) do
     vim.api.nvim__redraw({ win = win, winbar = true })
   end
 end
@@ -175,7 +184,7 @@ local function redraw_clocks(chat)
   local transcript = require("cursor_agent.transcript")
   for id in pairs(chat.transcript.ticking) do
     local row = vim.api.nvim_buf_get_extmark_by_id(chat.buf, transcript.NS.aside, id, {})[1]
-    for _, win in ipairs(row and chat.transcript:windows() or {}) do
+    for _, win in ipairs(row and visible_windows(chat) or {}) do
       local info = vim.fn.getwininfo(win)[1]
       if info and row + 1 >= info.topline and row + 1 <= info.botline then
         vim.api.nvim__redraw({ win = win, range = { row, row + 1 } })

@@ -1,68 +1,342 @@
--- Decisions that wait for the user: told when they come, answered by kind.
+-- Decisions that wait for the user: one queue for all sessions, oldest first, each answered once.
+--
+-- The library owns the decisions and answers each exactly once. Here is only what is shown of them: the oldest that was
+-- not put off is in the card, and keys act on what is in the card.
 
+local attention = require("cursor_agent.decide.attention")
+local card = require("cursor_agent.decide.card")
+local config = require("cursor_agent.config")
+local format = require("cursor_agent.render.format")
 local native = require("cursor_agent.native")
 local notify = require("cursor_agent.notify")
+local permission = require("cursor_agent.decide.permission")
+local plan = require("cursor_agent.decide.plan")
+local policy = require("cursor_agent.decide.policy")
+local question = require("cursor_agent.decide.question")
 
 local M = {}
 
----The kinds of option that say yes or no, the most careful first.
-local KINDS = {
-  accept = { "allow_once", "allow_always" },
-  reject = { "reject_once", "reject_always" },
-}
+---A key is taken for an answer only when what it answers has been on the screen for so long; before that it was typed
+---for something else.
+M.SETTLE_MS = 300
+
+---@type cursor_agent.Decision[] what waits, oldest first
+local queue = {}
+
+---@type table<integer, boolean> put off by the user
+local later = {}
+
+---@type table<integer, integer> buffers with the details, by decision
+local details = {}
+
+---@type table<cursor_agent.Key, table<string, { verdict: "allow"|"reject", at: string }>>
+local always = {}
+
+local selected ---@type integer? the decision the user went to
+local on_screen ---@type integer? the decision in the card
+local settles_at = 0 ---@type number ms; keys before that do nothing
+local scheduled = false
+
+---@return number
+local function now_ms()
+  return vim.uv.hrtime() / 1e6
+end
+
+---@param id integer
+---@return cursor_agent.Decision?, integer?
+local function find(id)
+  for i, decision in ipairs(queue) do
+    if decision.id == id then
+      return decision, i
+    end
+  end
+end
+
+---The decision the card is to show: the one the user went to, else the oldest that was not put off.
+---@return cursor_agent.Decision?
+local function to_show()
+  local chosen = selected and find(selected)
+  if chosen and not later[chosen.id] then
+    return chosen
+  end
+  selected = nil
+  for _, decision in ipairs(queue) do
+    if not later[decision.id] then
+      return decision
+    end
+  end
+end
+
+---Whether a decision is shown in a window of its own in this tab page.
+---@param decision cursor_agent.Decision
+---@return boolean
+local function has_own_window(decision)
+  if plan.window(decision.id) then
+    return true
+  end
+  local buf = details[decision.id]
+  for _, win in ipairs(buf and vim.fn.win_findbuf(buf) or {}) do
+    if vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage() then
+      return true
+    end
+  end
+  return false
+end
+
+---The keys the user has bound to something, for the hint in the card.
+---@param plug string
+---@return string?
+local function bound_key(plug)
+  for _, mode in ipairs({ "n", "i" }) do
+    for _, map in ipairs(vim.api.nvim_get_keymap(mode)) do
+      if map.rhs == plug then
+        local raw = map.lhsraw or map.lhs --[[@as string]]
+        local leader = vim.g.mapleader or "\\"
+        if leader ~= "" and raw:sub(1, #leader) == leader then
+          return "<leader>" .. vim.fn.keytrans(raw:sub(#leader + 1))
+        end
+        return vim.fn.keytrans(raw)
+      end
+    end
+  end
+end
+
+---@param decision cursor_agent.Decision
+---@return string
+local function footer(decision)
+  local words = {} ---@type string[]
+  if decision.kind ~= "question" then
+    for _, verdict in ipairs({ "accept", "reject" }) do
+      local key = bound_key(("<Plug>(cursor-agent-%s)"):format(verdict))
+      if key then
+        words[#words + 1] = ("%s %s"):format(key, verdict)
+      end
+    end
+  end
+  words[#words + 1] = (bound_key("<Plug>(cursor-agent-decisions)") or ":CursorAgent decisions") .. " enters"
+  return table.concat(words, " · ")
+end
+
+---What a permission is about may become known after it was asked for.
+---@param decision cursor_agent.Decision
+local function refresh_tool(decision)
+  local library = native.peek()
+  local entry = library and decision.entry and library.entry(decision.key, decision.entry)
+  if entry and entry.tool and decision.kind == "permission" then
+    decision.tool = entry.tool
+  end
+end
+
+---Makes the card show what it is to show.
+local function refresh()
+  local decision = to_show()
+  if not decision or has_own_window(decision) then
+    on_screen = decision and decision.id or nil
+    card.close()
+    return
+  end
+  local anew = on_screen ~= decision.id or not card.is_open()
+  if anew then
+    refresh_tool(decision)
+    settles_at = now_ms() + M.SETTLE_MS
+  end
+  on_screen = decision.id
+  local view = (decision.kind == "permission" and permission or decision.kind == "plan" and plan or question).card(
+    decision
+  )
+  if #queue > 1 then
+    local _, at = find(decision.id)
+    view.count = ("%d of %d"):format(at, #queue)
+  else
+    view.hints = vim.tbl_filter(function(hint)
+      return hint.action ~= "next-decision"
+    end, view.hints)
+  end
+  view.footer = footer(decision)
+  card.show(view, anew)
+end
+
+---Many may come and go at once; they are shown as one.
+local function refresh_soon()
+  if scheduled then
+    return
+  end
+  scheduled = true
+  vim.schedule(function()
+    scheduled = false
+    refresh()
+  end)
+end
+
+---Takes a decision off the queue and off the screen.
+---@param id integer
+---@param how string
+local function drop(id, how)
+  local _, at = find(id)
+  if at then
+    table.remove(queue, at)
+  end
+  later[id] = nil
+  question.forget(id)
+  plan.forget(id, how)
+  local buf = details[id]
+  details[id] = nil
+  if buf and vim.api.nvim_buf_is_valid(buf) then
+    pcall(vim.api.nvim_buf_delete, buf, { force = true })
+  end
+  refresh_soon()
+end
+
+---What a decision is about, in a few words.
+---@param decision cursor_agent.Decision
+---@return string
+local function in_words(decision)
+  local title = decision.kind == "permission" and permission.title(decision)
+    or ("%s %s"):format(decision.agent, decision.kind == "plan" and "proposes a plan" or "asks")
+  return ("%s: %s"):format(title, format.first_line(decision.title, 80))
+end
+
+---Answers a permission by the rules, or by what the user has said once and for all in this session.
+---@param decision cursor_agent.Decision
+---@return boolean answered
+local function answer_by_policy(decision)
+  local library = native.peek()
+  if decision.kind ~= "permission" or not library then
+    return false
+  end
+  local action, by = policy.decide(decision, config.get().policy, permission.where(decision))
+  if action == "ask" and not by then
+    local said = (always[decision.key] or {})[policy.signature(decision)]
+    if said then
+      action, by = said.verdict, ("your “always” of %s"):format(said.at)
+    end
+  end
+  if action == "ask" then
+    return false
+  end
+  local option = permission.option(decision, action == "allow" and "allow_once" or "reject_once")
+  if not option and action == "allow" then
+    -- What is allowed by a rule is allowed once: the agent must not remember more than the user said.
+    return false
+  end
+  return library.answer(decision.id, option and { option = option.id } or { reject = true }, by) == true
+end
 
 ---A decision came.
 ---@param decision cursor_agent.Decision
 function M.on_decision(decision)
-  notify.notify(
-    ("%s asks: %s\n  :CursorAgent accept · :CursorAgent reject"):format(decision.agent, decision.title),
-    "warn"
-  )
+  if find(decision.id) or answer_by_policy(decision) then
+    return
+  end
+  queue[#queue + 1] = decision
+  attention.decision(decision, in_words(decision))
+  refresh_soon()
+  require("cursor_agent.changes").fire("CursorAgentDecision", decision)
 end
 
 ---A decision was answered, or is no longer wanted.
----@param _id integer
----@param _how string
-function M.on_decided(_id, _how) end
+---@param id integer
+---@param how string user, policy, cancelled, withdrawn
+function M.on_decided(id, how)
+  if find(id) then
+    drop(id, how)
+  end
+end
 
----The decision meant when none is named: the oldest of the current tab's chat, else the oldest of all.
+---A session's status changed.
+---@param chat cursor_agent.Chat
+function M.on_status(chat)
+  local todos = chat.status.todos or {}
+  require("cursor_agent.decide.todos").update(chat)
+  plan.update(chat.key, todos)
+end
+
+---The decision meant when none is named: the one on the screen, else the oldest.
 ---@return cursor_agent.Decision?, string?
 function M.current()
-  local library = native.peek()
-  local chat = require("cursor_agent.chats").current()
-  local decision = library and (chat and library.pending(chat.key)[1] or library.pending()[1])
+  local decision = on_screen and find(on_screen) or to_show() or queue[1] ---@type cursor_agent.Decision?
+  if not decision then
+    -- One that is not told of yet.
+    local library = native.peek()
+    decision = library and library.pending()[1]
+  end
   if not decision then
     return nil, "nothing waits for a decision"
   end
   return decision
 end
 
----The answer that accepts or rejects a decision. Options are chosen by kind: their ids differ from agent to agent.
+---Remembers an answer that was meant for good: some agents forget it.
+---@param decision cursor_agent.Decision
+---@param answer table
+local function remember(decision, answer)
+  for _, option in ipairs(decision.options or {}) do
+    local verdict = option.kind == "allow_always" and "allow" or option.kind == "reject_always" and "reject" or nil
+    if option.id == answer.option and verdict then
+      always[decision.key] = always[decision.key] or {}
+      always[decision.key][policy.signature(decision)] = {
+        verdict = verdict,
+        at = os.date("%H:%M") --[[@as string]],
+      }
+    end
+  end
+end
+
+---Answers a decision for the user.
+---@param id integer
+---@param answer table as in `require("cursor_agent").answer`
+---@return boolean?, string?
+function M.answer(id, answer)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local decision = find(id)
+  if not decision then
+    for _, other in ipairs(library.pending()) do
+      decision = other.id == id and other or decision
+    end
+  end
+  local path ---@type string?
+  if decision and decision.kind == "plan" and answer.accept and not answer.plan_uri then
+    local problem
+    path, problem = plan.save(decision)
+    if problem then
+      return nil, problem
+    end
+    answer = vim.tbl_extend("force", answer, { plan_uri = path and vim.uri_from_fname(path) })
+  end
+  local done, problem = library.answer(id, answer)
+  if not done then
+    return nil, problem
+  end
+  if decision then
+    remember(decision, answer)
+    if path then
+      plan.accepted(path, decision.key)
+      notify.notify("the plan is saved as " .. format.path(path, decision.cwd))
+    end
+  end
+  drop(id, "user")
+  return true
+end
+
+---The answer that accepts or rejects a decision.
 ---@param decision cursor_agent.Decision
 ---@param verdict "accept"|"reject"
 ---@return table?, string?
 function M.verdict(decision, verdict)
   if decision.kind == "permission" then
-    for _, kind in ipairs(KINDS[verdict]) do
-      for _, option in ipairs(decision.options or {}) do
-        if option.kind == kind then
-          return { option = option.id }
-        end
-      end
-    end
-    if verdict == "reject" then
-      return { cancel = true }
-    end
-    return nil, ("%s offers nothing that allows this"):format(decision.agent)
+    return permission.choose(decision, verdict == "accept" and "allow_once" or "reject_once")
   elseif decision.kind == "plan" then
     return verdict == "accept" and { accept = true } or { reject = true }
-  end
-  if verdict == "accept" then
+  elseif verdict == "accept" then
     return nil, "a question is answered, not accepted: see :CursorAgent decisions"
   end
   return { skip = true }
 end
 
+---Accepts or rejects the current decision.
 ---@param verdict "accept"|"reject"
 ---@return boolean?, string?
 function M.decide(verdict)
@@ -74,8 +348,335 @@ function M.decide(verdict)
   if not answer then
     return nil, problem
   end
-  local library = assert(native.peek())
-  return library.answer(decision.id, answer)
+  return M.answer(decision.id, answer)
+end
+
+---Allows once, or accepts the plan.
+---@return boolean?, string?
+function M.accept()
+  return M.decide("accept")
+end
+
+---Rejects once, or rejects the plan, or skips the question.
+---@return boolean?, string?
+function M.reject()
+  return M.decide("reject")
+end
+
+---Whether what is on the screen has been there long enough to be read. A key that comes too early has to pause, so that
+---one that is held down decides one thing only.
+---@return boolean
+local function is_settled()
+  local now = now_ms()
+  if now < settles_at then
+    settles_at = now + M.SETTLE_MS
+    return false
+  end
+  return true
+end
+
+---Goes to a decision: into the card, or to the plan.
+---@param id? integer the current one otherwise
+---@return boolean?, string?
+function M.open(id)
+  local decision, why
+  if id then
+    decision = find(id)
+  else
+    decision, why = M.current()
+  end
+  if not decision then
+    return nil, why or "this was decided"
+  end
+  if not find(decision.id) then
+    queue[#queue + 1] = decision
+  end
+  later[decision.id] = nil
+  selected = decision.id
+  local buf = details[decision.id]
+  if buf and vim.api.nvim_buf_is_valid(buf) then
+    vim.api.nvim_set_current_win(vim.fn.win_findbuf(buf)[1])
+    return true
+  elseif decision.kind == "plan" then
+    card.close()
+    plan.open(decision)
+    refresh()
+    return true
+  end
+  refresh()
+  if not card.enter() then
+    return nil, "there is no room to show the decision"
+  end
+  -- What was typed before the card was entered was not meant for it.
+  if vim.fn.getchar(1) ~= 0 then
+    settles_at = math.max(settles_at, now_ms() + M.SETTLE_MS)
+  end
+  return true
+end
+
+---A key of the user's own for accepting or rejecting, pressed anywhere.
+---@param verdict "accept"|"reject"
+---@return boolean?, string?
+function M.pressed(verdict)
+  local decision, why = M.current()
+  if not decision then
+    return nil, why
+  end
+  if on_screen ~= decision.id or (later[decision.id] and not has_own_window(decision)) then
+    -- Nothing is decided unseen.
+    later[decision.id] = nil
+    selected = decision.id
+    refresh()
+    return true
+  elseif not is_settled() then
+    return true
+  elseif decision.kind == "question" and verdict == "accept" then
+    return M.open(decision.id)
+  end
+  return M.decide(verdict)
+end
+
+---@param decision cursor_agent.Decision
+---@return cursor_agent.decide.Answering
+local function answering(decision)
+  return {
+    answer = function(answer)
+      return M.answer(decision.id, answer)
+    end,
+    is_pending = function()
+      if find(decision.id) then
+        return true
+      end
+      notify.notify("this was decided meanwhile; nothing was sent", "warn")
+      return false
+    end,
+  }
+end
+
+---@param decision cursor_agent.Decision
+---@param kind string
+---@return boolean?, string?
+local function choose(decision, kind)
+  local answer, why = permission.choose(decision, kind)
+  if not answer then
+    return nil, why
+  end
+  return M.answer(decision.id, answer)
+end
+
+---Rejects, and sends the reason as the next prompt: the protocol has no place for it in the answer.
+---@param decision cursor_agent.Decision
+---@return boolean
+local function reject_with_message(decision)
+  local how = answering(decision)
+  vim.ui.input({ prompt = "Reject, and say: " }, function(text)
+    text = text and vim.trim(text) or ""
+    if text == "" or not how.is_pending() then
+      return
+    end
+    local library = native.peek()
+    if not library then
+      return
+    end
+    -- Queued first: the answer may end the turn, and then the next in the queue is sent.
+    local number, problem = library.prompt(decision.key, { text = text })
+    if not number then
+      notify.report(nil, problem)
+      return
+    end
+    library.queue_move(decision.key, number, 1)
+    local done, why = choose(decision, "reject_once")
+    if not done then
+      library.queue_remove(decision.key, number)
+      notify.report(nil, why)
+    end
+  end)
+  return true
+end
+
+---@param step integer
+---@return boolean?, string?
+local function go(step)
+  local decision = M.current()
+  local _, at = find(decision and decision.id or -1)
+  if not at or #queue < 2 then
+    return nil, "no other decision waits"
+  end
+  local next_one = queue[(at - 1 + step) % #queue + 1]
+  later[next_one.id] = nil
+  local entered = card.has_focus()
+  selected = next_one.id
+  refresh()
+  if entered then
+    card.enter()
+  end
+  return true
+end
+
+---@param decision cursor_agent.Decision
+---@return boolean
+local function put_off(decision)
+  later[decision.id] = true
+  if selected == decision.id then
+    selected = nil
+  end
+  plan.close(decision.id)
+  local buf = details[decision.id]
+  if buf and vim.api.nvim_get_current_buf() == buf then
+    -- Out of the details, back into the card.
+    details[decision.id] = nil
+    vim.api.nvim_buf_delete(buf, { force = true })
+    return M.open(decision.id) == true
+  end
+  refresh()
+  return true
+end
+
+---@param decision cursor_agent.Decision
+---@return boolean
+local function show_details(decision)
+  refresh_tool(decision)
+  card.close()
+  details[decision.id] = permission.details(decision)
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = details[decision.id],
+    desc = "cursor-agent: the details were closed",
+    callback = function()
+      details[decision.id] = nil
+      refresh_soon()
+    end,
+  })
+  refresh()
+  return true
+end
+
+---@param decision cursor_agent.Decision
+---@return boolean
+local function reject_plan(decision)
+  local how = answering(decision)
+  vim.ui.input({ prompt = "Reject the plan, because (may be empty): " }, function(reason)
+    if reason and how.is_pending() then
+      reason = vim.trim(reason)
+      notify.report(how.answer({ reject = true, reason = reason ~= "" and reason or nil }))
+    end
+  end)
+  return true
+end
+
+---What the keys of the card, the details and the plan do. Each gets the decision and the key that was pressed.
+---@type table<string, fun(decision: cursor_agent.Decision, lhs: string): boolean?, string?>
+local KEYS = {
+  ["allow-once"] = function(decision)
+    return choose(decision, "allow_once")
+  end,
+  ["allow-always"] = function(decision)
+    return choose(decision, "allow_always")
+  end,
+  ["reject-once"] = function(decision)
+    return choose(decision, "reject_once")
+  end,
+  ["reject-always"] = function(decision)
+    return choose(decision, "reject_always")
+  end,
+  ["choose-number"] = function(decision, lhs)
+    local number = (tonumber(lhs) or vim.v.count1) --[[@as integer]]
+    if decision.kind == "question" then
+      return question.choose_number(decision, number)
+    end
+    local answer, why = permission.choose_number(decision, number)
+    if not answer then
+      return nil, why
+    end
+    return M.answer(decision.id, answer)
+  end,
+  ["reject-with-message"] = reject_with_message,
+  ["decision-details"] = show_details,
+  ["next-decision"] = function()
+    return go(1)
+  end,
+  ["previous-decision"] = function()
+    return go(-1)
+  end,
+  ["decision-later"] = put_off,
+  ["decision-leave"] = function()
+    card.leave()
+    return true
+  end,
+  ["question-choose"] = function(decision)
+    return question.choose(decision, answering(decision))
+  end,
+  ["question-answer"] = function(decision)
+    return question.answer(decision, answering(decision))
+  end,
+  ["question-skip"] = function(decision)
+    return question.skip(decision, answering(decision))
+  end,
+  ["question-cancel"] = function(decision)
+    return M.answer(decision.id, { cancel = true })
+  end,
+  ["open-address"] = function(decision)
+    return question.open_address(decision, answering(decision))
+  end,
+  ["plan-open"] = function(decision)
+    return M.open(decision.id)
+  end,
+  ["plan-accept"] = function(decision)
+    return M.answer(decision.id, { accept = true })
+  end,
+  ["plan-reject"] = reject_plan,
+  ["plan-cancel"] = function(decision)
+    return M.answer(decision.id, { cancel = true })
+  end,
+}
+
+---A key of a window that shows a decision.
+---@param name string
+---@param lhs string
+---@return boolean?, string?
+function M.key(name, lhs)
+  local shown = vim.b.cursor_agent_decision or on_screen
+  local decision = shown and find(shown)
+  if not decision then
+    return nil, "this was decided"
+  elseif not is_settled() then
+    return true
+  end
+  return KEYS[name](decision, lhs)
+end
+
+---Watches whether the user is looking; called when a chat starts.
+function M.setup()
+  attention.setup()
+end
+
+vim.api.nvim_create_autocmd("TabEnter", {
+  group = vim.api.nvim_create_augroup("cursor_agent_decide", {}),
+  desc = "cursor-agent: show the decision in the tab page that was entered",
+  callback = function()
+    if #queue > 0 then
+      refresh_soon()
+    end
+  end,
+})
+
+card.on_closed = function()
+  local decision = on_screen and find(on_screen)
+  if decision then
+    put_off(decision)
+  end
+end
+
+card.on_focus = function(entered)
+  if entered and vim.fn.getchar(1) ~= 0 then
+    settles_at = math.max(settles_at, now_ms() + M.SETTLE_MS)
+  end
+end
+
+plan.on_closed = function(id)
+  local decision = find(id)
+  if decision then
+    put_off(decision)
+  end
 end
 
 return M

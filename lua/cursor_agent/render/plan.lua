@@ -7,11 +7,12 @@ local M = {}
 ---So many characters fit on one line of a narrow chat.
 local ONE_LINE_CHARS = 60
 
+---The sign of a todo's state.
 ---@param status string
 ---@param icons cursor_agent.Icons
 ---@return string icon
 ---@return string hl
-local function state(status, icons)
+function M.state(status, icons)
   if status == "completed" then
     return icons.done, "CursorAgentDone"
   elseif status == "in_progress" then
@@ -63,7 +64,7 @@ function M.render(entry, context)
   local line = vim.deepcopy(head)
   local chars = 0
   for _, todo in ipairs(todos) do
-    local icon, hl = state(todo.status, context.icons)
+    local icon, hl = M.state(todo.status, context.icons)
     chars = chars + vim.fn.strchars(todo.content) + 4
     vim.list_extend(line, { { "  " }, { icon .. " ", hl }, { todo.content, text_hl(todo) } })
   end
@@ -73,7 +74,7 @@ function M.render(entry, context)
   end
   b:line(head)
   for _, todo in ipairs(todos) do
-    local icon, hl = state(todo.status, context.icons)
+    local icon, hl = M.state(todo.status, context.icons)
     b:line({ { nested .. "  " }, { icon .. " ", hl }, { todo.content, text_hl(todo) } })
   end
   return b

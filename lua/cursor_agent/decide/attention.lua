@@ -1,0 +1,142 @@
+-- Calls the user when something waits or is done and they are not looking: Neovim unfocused, or the chat hidden.
+
+local chats = require("cursor_agent.chats")
+local config = require("cursor_agent.config")
+local format = require("cursor_agent.render.format")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---A desktop's notification shows about so much.
+local MAX_CHARS = 160
+
+local focused = true
+local ready = false
+local waiting = {} ---@type string[] what is to be said at the next turn of the loop
+
+---Whether the user is looking at a session.
+---@param key cursor_agent.Key
+---@return boolean
+local function in_view(key)
+  local chat = chats.get(key)
+  return focused and chat ~= nil and require("cursor_agent.window").chat_window(chat) ~= nil
+end
+
+---What a terminal is to be sent for a notification. Agents choose the words: what could be an escape sequence is out.
+---@param how string
+---@param text string
+---@param in_tmux boolean
+---@return string?
+function M.sequence(how, text, in_tmux)
+  if how == "bell" then
+    return "\7"
+  end
+  local plain = format.first_line((text:gsub("[%c\127]", " "):gsub("\194[\128-\159]", " ")), MAX_CHARS)
+  local sequence
+  if how == "osc9" then
+    sequence = ("\27]9;%s\7"):format(plain)
+  elseif how == "osc777" then
+    sequence = ("\27]777;notify;cursor-agent;%s\7"):format((plain:gsub(";", ",")))
+  else
+    return nil
+  end
+  -- tmux hands it on only in this wrapping (and with `allow-passthrough` on).
+  return in_tmux and ("\27Ptmux;%s\27\\"):format((sequence:gsub("\27", "\27\27"))) or sequence
+end
+
+---@param text string
+local function send(text)
+  local sequence = M.sequence(config.get().attention.terminal, text, vim.env.TMUX ~= nil)
+  if not sequence then
+    return
+  end
+  -- Neovim's own process has no terminal: stderr leads there, and since 0.12 a function of the user interface.
+  local ui_send = vim.api["nvim_ui_send"]
+  if ui_send then
+    pcall(ui_send, sequence)
+  else
+    pcall(vim.api.nvim_chan_send, vim.v.stderr, sequence)
+  end
+end
+
+---@param text string
+---@param level cursor_agent.Level
+local function call(text, level)
+  if config.get().attention.notify then
+    notify.notify(text, level)
+  end
+  send(text)
+end
+
+---A decision waits.
+---@param decision cursor_agent.Decision
+---@param what string what is asked, briefly
+function M.decision(decision, what)
+  if in_view(decision.key) then
+    return
+  end
+  waiting[#waiting + 1] = what
+  if #waiting > 1 then
+    return
+  end
+  -- Many may come at once; they are told as one.
+  vim.schedule(function()
+    local list = waiting
+    waiting = {}
+    call(#list == 1 and list[1] or ("%s (%s wait)"):format(list[1], format.plural(#list, "decision")), "warn")
+  end)
+end
+
+---@param data { session_id: string?, stop_reason: string?, error: string?, duration_ms: integer? }
+local function turn_ended(data)
+  local chat = data.session_id and chats.find(data.session_id)
+  if not chat or data.stop_reason == "cancelled" or in_view(chat.key) then
+    return
+  end
+  local library = require("cursor_agent.native").peek()
+  local status = library and library.status(chat.key)
+  if not status or status.state == "running" or status.state == "waiting" then
+    -- The next prompt of the queue is on its way.
+    return
+  end
+  local agent = require("cursor_agent.chat").agent_title(chat)
+  if data.error then
+    local text = ("%s failed: %s"):format(agent, data.error)
+    if status.state == "failed" then
+      -- That its process is gone is said anyway.
+      send(text)
+    else
+      call(text, "error")
+    end
+    return
+  end
+  local title = chat.status.title and ": " .. chat.status.title or ""
+  local took = data.duration_ms and (" after " .. format.duration(data.duration_ms)) or ""
+  call(("%s is done%s%s"):format(agent, took, title), "info")
+end
+
+---Watches the focus and the ends of turns; once.
+function M.setup()
+  if ready then
+    return
+  end
+  ready = true
+  local group = vim.api.nvim_create_augroup("cursor_agent_attention", {})
+  vim.api.nvim_create_autocmd({ "FocusGained", "FocusLost" }, {
+    group = group,
+    desc = "cursor-agent: know whether the user is looking",
+    callback = function(event)
+      focused = event.event == "FocusGained"
+    end,
+  })
+  vim.api.nvim_create_autocmd("User", {
+    group = group,
+    pattern = "CursorAgentTurnEnd",
+    desc = "cursor-agent: tell of a turn's end when nobody is looking",
+    callback = function(event)
+      turn_ended(event.data or {})
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,350 @@
+-- Shows what an agent asks permission for, and turns keys into the agent's own options: by kind, never by id or place.
+
+local card = require("cursor_agent.decide.card")
+local format = require("cursor_agent.render.format")
+local paint = require("cursor_agent.decide.paint")
+local policy = require("cursor_agent.decide.policy")
+local render = require("cursor_agent.render")
+
+local M = {}
+
+---Lines of a diff or a text in the card; `d` shows all of them.
+local MAX_LINES = 400
+local ALL_LINES = 1000000000
+
+local ASKS = {
+  execute = "asks to run a command",
+  edit = "asks to edit",
+  delete = "asks to delete",
+  move = "asks to move",
+  read = "asks to read",
+  search = "asks to search",
+  fetch = "asks to fetch",
+  think = "asks to think",
+  switch_mode = "asks to switch the mode",
+}
+
+---The keys of the kinds of option, in the order they are shown.
+local KINDS = {
+  { kind = "allow_once", action = "allow-once" },
+  { kind = "allow_always", action = "allow-always" },
+  { kind = "reject_once", action = "reject-once" },
+  { kind = "reject_always", action = "reject-always" },
+}
+
+---The first option of a kind. Ids differ from agent to agent: `allow-once`, `once`, `proceed_once`, `allow_once`.
+---@param decision cursor_agent.Decision
+---@param kind string
+---@return { id: string, name: string, kind: string }?
+function M.option(decision, kind)
+  for _, option in ipairs(decision.options or {}) do
+    if option.kind == kind then
+      return option
+    end
+  end
+end
+
+---The answer that chooses a kind of option. An agent that offers no way to say no understands `cancelled`.
+---@param decision cursor_agent.Decision
+---@param kind string
+---@return table?, string?
+function M.choose(decision, kind)
+  local option = M.option(decision, kind)
+  if option then
+    return { option = option.id }
+  elseif kind == "reject_once" then
+    return { cancel = true }
+  end
+  return nil, ("%s does not offer to %s here"):format(decision.agent, kind:gsub("_", " "))
+end
+
+---The answer that chooses an option by its number.
+---@param decision cursor_agent.Decision
+---@param number integer?
+---@return table?, string?
+function M.choose_number(decision, number)
+  local option = (decision.options or {})[number or 0]
+  if not option then
+    return nil, ("%s offers %s here"):format(decision.agent, format.plural(#(decision.options or {}), "option"))
+  end
+  return { option = option.id }
+end
+
+---@param tool cursor_agent.ToolCall
+---@return cursor_agent.ToolContent[]
+local function diffs(tool)
+  return vim.tbl_filter(function(content)
+    return content.type == "diff"
+  end, tool.content or {})
+end
+
+---@param decision cursor_agent.Decision
+---@return string
+function M.title(decision)
+  local tool = decision.tool
+  local asks = tool and ASKS[tool.kind] or "asks to use a tool"
+  local agent = require("cursor_agent.config").agent(decision.agent)
+  local paths = tool and policy.paths(tool) or {}
+  if tool and #paths > 0 and tool.kind ~= "execute" and tool.kind ~= "search" and tool.kind ~= "fetch" then
+    asks = ASKS[tool.kind] and asks .. " " .. (#paths == 1 and "a file" or format.plural(#paths, "file")) or asks
+  elseif tool and (tool.kind == "edit" or tool.kind == "read" or tool.kind == "delete" or tool.kind == "move") then
+    asks = asks .. " a file"
+  end
+  return ("%s %s"):format(agent and agent.title or decision.agent, asks)
+end
+
+---@param decision cursor_agent.Decision
+---@return cursor_agent.policy.Where
+function M.where(decision)
+  local agent = require("cursor_agent.config").agent(decision.agent)
+  local directories = { decision.cwd }
+  vim.list_extend(directories, agent and agent.additional_directories or {})
+  return { directories = directories, home = vim.uv.os_homedir() or "" }
+end
+
+---@param b cursor_agent.render.Builder
+---@param command string
+local function add_command(b, command)
+  local code = { path = "command.bash", text = {}, rows = {} } ---@type cursor_agent.render.Code
+  for i, line in ipairs(vim.split(vim.trim(command), "\n", { plain = true })) do
+    local lead = i == 1 and "$ " or "  "
+    local row = b:line({ { lead, "CursorAgentDetail" }, { line } })
+    table.insert(code.text, b.lines[row + 1]:sub(#lead + 1))
+    table.insert(code.rows, { row = row, col = #lead, apply = true })
+  end
+  table.insert(b.code, code)
+end
+
+---Adds a text under what is asked, at most so many lines.
+---@param b cursor_agent.render.Builder
+---@param text string
+---@param max integer
+local function add_text(b, text, max)
+  local lines = vim.split(vim.trim(text), "\n", { plain = true })
+  local ansi = require("cursor_agent.render.ansi")
+  for i, line in ipairs(lines) do
+    if i > max then
+      b:line({ { ("  %s more"):format(format.plural(#lines - max, "line")), "CursorAgentMore" } })
+      break
+    end
+    b:line({ { "  " }, { (ansi.line(line)) } })
+  end
+end
+
+---The text an agent sent along with what it asks.
+---@param tool cursor_agent.ToolCall
+---@return string
+local function words(tool)
+  local texts = {} ---@type string[]
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "text" and content.text and vim.trim(content.text) ~= "" then
+      texts[#texts + 1] = vim.trim(content.text)
+    end
+  end
+  return table.concat(texts, "\n")
+end
+
+---@param b cursor_agent.render.Builder
+---@param decision cursor_agent.Decision
+---@param tool cursor_agent.ToolCall
+---@param budget integer lines there may be
+local function add_diffs(b, decision, tool, budget)
+  local list = diffs(tool)
+  local seen = {} ---@type table<string, boolean>
+  for _, content in ipairs(list) do
+    local path = content.path or ""
+    seen[path] = true
+    local row = b:line({
+      { format.path(path, decision.cwd), "CursorAgentPath" },
+      { ("  +%d"):format(content.added or 0), "CursorAgentAdded" },
+      { (" -%d"):format(content.removed or 0), "CursorAgentRemoved" },
+    })
+    b.targets[row] = { path = path }
+  end
+  for _, path in ipairs(policy.paths(tool)) do
+    if not seen[path] then
+      b.targets[b:line({ { format.path(path, decision.cwd), "CursorAgentPath" } })] = { path = path }
+    end
+  end
+  local context = {
+    cwd = decision.cwd,
+    icons = require("cursor_agent.render.icons").pick(require("cursor_agent.config").get().chat.icons),
+    diff_lines = budget,
+    output_lines = 0,
+    fold_tools = false,
+  } ---@type cursor_agent.render.Context
+  for _, content in ipairs(list) do
+    b:line({})
+    if #list > 1 then
+      b:line({ { format.path(content.path or "", decision.cwd), "CursorAgentPath" } })
+    end
+    local before = #b.lines
+    require("cursor_agent.render.diff").add(b, content, context, "")
+    context.diff_lines = math.max(context.diff_lines - (#b.lines - before), 0)
+  end
+end
+
+---A line that says what lies outside the workspace.
+---@param decision cursor_agent.Decision
+---@return string?
+function M.warning(decision)
+  local tool = decision.tool
+  if not tool or not policy.writes(tool) then
+    return nil
+  end
+  local outside = {} ---@type string[]
+  for _, place in ipairs(policy.places(decision, M.where(decision))) do
+    if not place.inside then
+      outside[#outside + 1] = format.path(place.path, "")
+    end
+  end
+  return #outside > 0 and "outside the workspace: " .. table.concat(outside, ", ") or nil
+end
+
+---What is asked, as lines.
+---@param decision cursor_agent.Decision
+---@param max integer lines of a diff or a text
+---@return cursor_agent.render.Builder
+function M.body(decision, max)
+  local b = render.builder()
+  local tool = decision.tool
+  if not tool then
+    b:line({ { decision.title ~= "" and decision.title or "(the agent does not say what for)" } })
+    return b
+  end
+  local warning = M.warning(decision)
+  if warning then
+    b:line({ { warning, "CursorAgentWarning" } })
+  end
+  local said = words(tool)
+  local place = { "in " .. format.path(decision.cwd, "") } ---@type string[]
+  if #require("cursor_agent.chats").all() > 1 then
+    local chat = require("cursor_agent.chats").get(decision.key)
+    place[#place + 1] = chat and chat.status.title or ("session " .. decision.key)
+  end
+  if tool.command then
+    add_command(b, tool.command)
+    if said ~= "" and not said:find("\n") then
+      place[#place + 1] = said
+      said = ""
+    end
+    b:line({ { "  " .. table.concat(place, " · "), "CursorAgentDetail" } })
+    if said ~= "" then
+      add_text(b, said, max)
+    end
+    return b
+  end
+
+  local title = vim.trim(decision.title)
+  local paths = policy.paths(tool)
+  local first = paths[1] and vim.fs.basename(paths[1]) or nil
+  if title ~= "" and not (first and title:find(first, 1, true)) then
+    b:line({ { format.first_line(title, 400) } })
+  end
+  if #paths > 0 then
+    add_diffs(b, decision, tool, max)
+  end
+  if #diffs(tool) == 0 then
+    if said ~= "" then
+      add_text(b, said, max)
+    elseif tool.raw_input and #paths == 0 then
+      -- A tool of an MCP server, or one we do not know: its arguments are all there is to decide by.
+      add_text(b, tool.raw_input, max)
+    end
+    b:line({ { "  " .. table.concat(place, " · "), "CursorAgentDetail" } })
+  end
+  return b
+end
+
+---@param decision cursor_agent.Decision
+---@return cursor_agent.decide.Hint[]
+local function hints(decision)
+  local options = decision.options or {}
+  local list, named = {}, {} ---@type cursor_agent.decide.Hint[], table<table, boolean>
+  for _, one in ipairs(KINDS) do
+    local option = M.option(decision, one.kind)
+    if option then
+      named[option] = true
+      local text = option.name ~= "" and option.name or one.kind:gsub("_", " ")
+      vim.list_extend(list, card.hints("permission", { { one.action, text } }))
+    elseif one.kind == "reject_once" then
+      vim.list_extend(list, card.hints("permission", { { one.action, "answer as cancelled" } }))
+    end
+  end
+  for i, option in ipairs(options) do
+    if not named[option] and i <= 9 then
+      list[#list + 1] = { key = tostring(i), text = option.name, action = "choose-number" }
+    end
+  end
+  return vim.list_extend(
+    list,
+    card.hints("permission", {
+      { "reject-with-message", "reject and say why" },
+      { "decision-details", "details" },
+      { "next-decision", "next" },
+      { "decision-later", "later" },
+    })
+  )
+end
+
+---The card of a permission.
+---@param decision cursor_agent.Decision
+---@return cursor_agent.decide.Card
+function M.card(decision)
+  return {
+    kind = "permission",
+    title = M.title(decision),
+    hints = hints(decision),
+    body = function()
+      return M.body(decision, MAX_LINES)
+    end,
+  }
+end
+
+---Shows everything that is known of what is asked in a tab page of its own. The keys of the card work there too.
+---@param decision cursor_agent.Decision
+---@return integer buf
+function M.details(decision)
+  local b = M.body(decision, ALL_LINES)
+  local tool = decision.tool
+  if tool and tool.raw_input and #diffs(tool) == 0 then
+    b:line({})
+    local code = { path = "input.json", text = {}, rows = {} } ---@type cursor_agent.render.Code
+    for _, line in ipairs(vim.split(tool.raw_input, "\n", { plain = true })) do
+      local row = b:line({ { line } })
+      table.insert(code.text, b.lines[row + 1])
+      table.insert(code.rows, { row = row, col = 0, apply = true })
+    end
+    table.insert(b.code, code)
+  end
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buf, ("cursor-agent://decision/%d"):format(decision.id))
+  vim.b[buf].cursor_agent_decision = decision.id
+  vim.bo[buf].bufhidden = "wipe"
+  vim.bo[buf].filetype = "cursoragent-decision"
+  paint.fill(buf, b)
+  vim.cmd("tab sbuffer " .. buf)
+  local win = vim.api.nvim_get_current_win()
+  local bar = {} ---@type string[]
+  for _, hint in ipairs(hints(decision)) do
+    if hint.action ~= "decision-details" and hint.action ~= "next-decision" then
+      local text = format.first_line(hint.text, 24):gsub("%%", "%%%%")
+      bar[#bar + 1] = ("%%#CursorAgentKey# %s%%#CursorAgentKeyText# %s "):format(hint.key, text)
+    end
+  end
+  for name, value in pairs({
+    number = false,
+    relativenumber = false,
+    signcolumn = "no",
+    foldenable = false,
+    list = false,
+    spell = false,
+    winbar = table.concat(bar) .. "%<",
+  }) do
+    vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
+  end
+  require("cursor_agent.actions").map(buf, "permission")
+  return buf
+end
+
+return M

@@ -1,0 +1,420 @@
+-- Shows a plan as markdown to read and edit, saves it when it is accepted, and shows on it how far the todos are.
+
+local card = require("cursor_agent.decide.card")
+local config = require("cursor_agent.config")
+local format = require("cursor_agent.render.format")
+local notify = require("cursor_agent.notify")
+local render = require("cursor_agent.render")
+local window = require("cursor_agent.window")
+
+local M = {}
+
+---Share of the screen a plan in a floating window takes.
+local FLOAT_SHARE = 0.8
+---Of the name in the file's name.
+local MAX_SLUG_BYTES = 60
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_plan")
+local GROUP = vim.api.nvim_create_augroup("cursor_agent_plan", {})
+
+local BOXES = { completed = "x", in_progress = "~", cancelled = "-" }
+
+---@type table<integer, integer> buffers of the plans that wait, by decision
+local buffers = {}
+
+---@type table<string, cursor_agent.Key> sessions of the plans that were accepted, by path
+local accepted = {}
+
+---@type table<cursor_agent.Key, string> the plan accepted last, by session
+local last = {}
+
+---Called when the window of a plan was closed and the plan still waits.
+---@param _id integer
+M.on_closed = function(_id) end
+
+---@param todo cursor_agent.Todo
+---@return string
+local function todo_line(todo)
+  return ("- [%s] %s"):format(BOXES[todo.status] or " ", (todo.content:gsub("%s*\n%s*", " ")))
+end
+
+---A plan as markdown: name, overview, text, and the todos by phase.
+---@param plan { name: string?, overview: string?, text: string, todos: cursor_agent.Todo[], phases: { name: string, todos: cursor_agent.Todo[] }[] }
+---@return string[]
+function M.lines(plan)
+  local lines = {} ---@type string[]
+  local function add(text)
+    text = vim.trim(text)
+    if text ~= "" then
+      if #lines > 0 then
+        lines[#lines + 1] = ""
+      end
+      vim.list_extend(lines, vim.split(text:gsub("\r", ""), "\n", { plain = true }))
+    end
+  end
+  local text = vim.trim(plan.text or "")
+  local name = vim.trim(plan.name or "")
+  -- Some plans begin with their name as a heading.
+  local heading = text:match("^#%s+([^\n]*)")
+  if name ~= "" and (not heading or vim.trim(heading):lower() ~= name:lower()) then
+    add("# " .. name)
+  end
+  add(plan.overview or "")
+  add(text)
+  local listed = {} ---@type table<string, boolean>
+  local phases = plan.phases or {}
+  local rest = 0
+  for _, phase in ipairs(phases) do
+    for _, todo in ipairs(phase.todos or {}) do
+      listed[todo.content] = true
+    end
+  end
+  for _, todo in ipairs(plan.todos or {}) do
+    rest = rest + (listed[todo.content] and 0 or 1)
+  end
+  if rest > 0 or next(listed) then
+    add("## Todos")
+  end
+  for _, phase in ipairs(phases) do
+    add("### " .. (phase.name ~= "" and phase.name or "Phase"))
+    add(table.concat(vim.tbl_map(todo_line, phase.todos or {}), "\n"))
+  end
+  if rest > 0 then
+    local others = vim.tbl_filter(function(todo)
+      return not listed[todo.content]
+    end, plan.todos)
+    add(table.concat(vim.tbl_map(todo_line, others), "\n"))
+  end
+  return #lines > 0 and lines or { "" }
+end
+
+---@param decision cursor_agent.Decision
+---@return string
+local function agent_title(decision)
+  local agent = config.agent(decision.agent)
+  return agent and agent.title or decision.agent
+end
+
+---The card that announces a plan.
+---@param decision cursor_agent.Decision
+---@return cursor_agent.decide.Card
+function M.card(decision)
+  local plan = assert(decision.plan)
+  return {
+    kind = "plan-card",
+    title = agent_title(decision) .. " proposes a plan",
+    hints = card.hints("plan-card", {
+      { "plan-open", "read and edit" },
+      { "plan-accept", "accept" },
+      { "plan-reject", "reject with a reason" },
+      { "next-decision", "next" },
+      { "decision-later", "later" },
+    }),
+    body = function()
+      local b = render.builder()
+      b:line({ { vim.trim(plan.name or "Plan"), "CursorAgentQuestion" } })
+      for _, line in ipairs(vim.split(vim.trim(plan.overview or ""), "\n", { plain = true })) do
+        if line ~= "" then
+          b:line({ { line } })
+        end
+      end
+      local todos = #(plan.todos or {})
+      for _, phase in ipairs(todos == 0 and plan.phases or {}) do
+        todos = todos + #(phase.todos or {})
+      end
+      local words = {} ---@type string[]
+      if todos > 0 then
+        words[#words + 1] = format.plural(todos, "todo")
+      end
+      if #(plan.phases or {}) > 0 then
+        words[#words + 1] = format.plural(#plan.phases, "phase")
+      end
+      local lines = select(2, vim.trim(plan.text or ""):gsub("\n", "\n")) + 1
+      words[#words + 1] = format.plural(lines, "line")
+      b:line({ { table.concat(words, " · "), "CursorAgentDetail" } })
+      return b
+    end,
+  }
+end
+
+---The buffer of a plan that waits; makes it the first time.
+---@param decision cursor_agent.Decision
+---@return integer
+local function buffer(decision)
+  local buf = buffers[decision.id]
+  if buf and vim.api.nvim_buf_is_valid(buf) then
+    return buf
+  end
+  buf = vim.api.nvim_create_buf(false, true)
+  buffers[decision.id] = buf
+  vim.api.nvim_buf_set_name(buf, ("cursor-agent://plan/%d.md"):format(decision.id))
+  vim.b[buf].cursor_agent_decision = decision.id
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))
+  vim.bo[buf].bufhidden = "hide"
+  vim.bo[buf].modified = false
+  vim.bo[buf].filetype = "markdown"
+  require("cursor_agent.actions").map(buf, "plan")
+  vim.api.nvim_create_autocmd("BufWinLeave", {
+    group = GROUP,
+    buffer = buf,
+    desc = "cursor-agent: a plan that is closed waits",
+    callback = function()
+      vim.schedule(function()
+        if buffers[decision.id] == buf and not M.window(decision.id) then
+          M.on_closed(decision.id)
+        end
+      end)
+    end,
+  })
+  return buf
+end
+
+---The window that shows a plan in the current tab page.
+---@param id integer
+---@return integer?
+function M.window(id)
+  local buf = buffers[id]
+  for _, win in ipairs(buf and vim.fn.win_findbuf(buf) or {}) do
+    if vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage() then
+      return win
+    end
+  end
+end
+
+---@param buf integer
+---@param title string
+---@return integer win
+local function open_window(buf, title)
+  local position = config.get().plan.position
+  if position == "tab" then
+    vim.cmd("tab sbuffer " .. buf)
+    return vim.api.nvim_get_current_win()
+  elseif position == "split" then
+    local code = window.code_window()
+    return vim.api.nvim_open_win(buf, true, { split = code and "above" or "left", win = code or -1 })
+  end
+  local width = math.min(math.floor(vim.o.columns * FLOAT_SHARE), 110)
+  local height = math.floor((vim.o.lines - vim.o.cmdheight) * FLOAT_SHARE)
+  local border = window.border()
+  return vim.api.nvim_open_win(buf, true, {
+    relative = "editor",
+    width = math.max(width, 20),
+    height = math.max(height, 5),
+    row = math.max(math.floor((vim.o.lines - height) / 2) - 1, 0),
+    col = math.max(math.floor((vim.o.columns - width) / 2) - 1, 0),
+    border = border,
+    title = border ~= "none" and (" %s "):format(title) or nil,
+  })
+end
+
+---@param text string
+---@return string
+local function escape(text)
+  return (text:gsub("%%", "%%%%"))
+end
+
+---Shows a plan and goes there.
+---@param decision cursor_agent.Decision
+---@return boolean
+function M.open(decision)
+  local buf = buffer(decision)
+  local win = M.window(decision.id)
+  if vim.api.nvim_get_mode().mode:sub(1, 1) == "i" then
+    vim.cmd.stopinsert()
+  end
+  if win then
+    vim.api.nvim_set_current_win(win)
+    return true
+  end
+  win = open_window(buf, agent_title(decision) .. " proposes a plan")
+  local bar = {} ---@type string[]
+  for _, hint in
+    ipairs(card.hints("plan", {
+      { "plan-accept", "accept" },
+      { "plan-reject", "reject with a reason" },
+      { "plan-cancel", "cancel" },
+      { "decision-later", "later" },
+    }))
+  do
+    bar[#bar + 1] = ("%%#CursorAgentKey# %s%%#CursorAgentKeyText# %s"):format(escape(hint.key), escape(hint.text))
+  end
+  for name, value in pairs({
+    winbar = table.concat(bar, " ·"),
+    number = false,
+    relativenumber = false,
+    signcolumn = "no",
+    wrap = true,
+    linebreak = true,
+    foldenable = false,
+    winfixbuf = true,
+    winhighlight = "NormalFloat:CursorAgentDecision,FloatBorder:CursorAgentDecisionBorder,FloatTitle:CursorAgentDecisionTitle",
+  }) do
+    vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
+  end
+  return true
+end
+
+---@param id integer
+local function close_windows(id)
+  for _, win in ipairs(buffers[id] and vim.fn.win_findbuf(buffers[id]) or {}) do
+    pcall(vim.api.nvim_win_close, win, true)
+  end
+end
+
+---Takes a plan off the screen; it still waits.
+---@param id integer
+function M.close(id)
+  close_windows(id)
+end
+
+---A plan was decided on. One the user has changed and did not decide on stays: the text is theirs.
+---@param id integer
+---@param how string
+function M.forget(id, how)
+  local buf = buffers[id]
+  if not buf or not vim.api.nvim_buf_is_valid(buf) then
+    buffers[id] = nil
+    return
+  end
+  if how ~= "user" and vim.bo[buf].modified then
+    buffers[id] = nil
+    for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+      vim.api.nvim_set_option_value(
+        "winbar",
+        ("%%#CursorAgentWarning# This plan was %s; your text stays in this buffer"):format(how),
+        {
+          win = win,
+          scope = "local",
+        }
+      )
+    end
+    if #vim.fn.win_findbuf(buf) == 0 then
+      notify.notify(("a plan was %s; your changes to it are in buffer %d"):format(how, buf), "warn")
+    end
+    return
+  end
+  close_windows(id)
+  buffers[id] = nil
+  pcall(vim.api.nvim_buf_delete, buf, { force = true })
+end
+
+---@param name string
+---@return string
+local function slug(name)
+  local text = name:lower():gsub("[^%w\128-\255]+", "-"):gsub("^%-+", "")
+  text = vim.fn.strcharpart(text, 0, MAX_SLUG_BYTES):gsub("%-+$", "")
+  return text ~= "" and text or "plan"
+end
+
+---@param path string
+---@return string?
+local function read(path)
+  local file = io.open(path, "rb")
+  local text = file and file:read("*a")
+  if file then
+    file:close()
+  end
+  return text
+end
+
+---Saves a plan as it stands in its buffer, or as it came.
+---@param decision cursor_agent.Decision
+---@return string? path nil where plans are not saved
+---@return string? problem
+function M.save(decision)
+  local plan = assert(decision.plan)
+  local directory = config.get().plan.directory
+  if directory == "" then
+    return nil, nil
+  end
+  local buf = buffers[decision.id]
+  local lines = buf and vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+    or M.lines(plan)
+  local text = table.concat(lines, "\n") .. "\n"
+  directory = vim.fs.normalize(directory)
+  if directory:sub(1, 1) ~= "/" then
+    directory = vim.fs.joinpath(decision.cwd, directory)
+  end
+  local made, why = pcall(vim.fn.mkdir, directory, "p")
+  local base = vim.fs.joinpath(directory, slug(plan.name or "plan"))
+  local path, number = base .. ".md", 1
+  while made and vim.uv.fs_stat(path) and read(path) ~= text do
+    number = number + 1
+    path = ("%s-%d.md"):format(base, number)
+  end
+  local file, problem
+  if made then
+    file, problem = io.open(path, "wb")
+  end
+  if not file then
+    local hint = 'set `plan.directory` to another one, or to "" to accept plans without saving them'
+    return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem or why), hint)
+  end
+  file:write(text)
+  file:close()
+  return path, nil
+end
+
+---@param buf integer
+---@param todos cursor_agent.Todo[]
+local function mark_buffer(buf, todos)
+  vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
+  local by_content = {} ---@type table<string, cursor_agent.Todo>
+  for _, todo in ipairs(todos) do
+    by_content[vim.trim((todo.content:gsub("%s*\n%s*", " ")))] = todo
+  end
+  local icons = require("cursor_agent.render.icons").pick(config.get().chat.icons)
+  for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+    local lead, content = line:match("^(%s*[-*+] %[).%] (.*)$")
+    local todo = content and by_content[vim.trim(content)]
+    if lead and todo then
+      local icon, hl = require("cursor_agent.render.plan").state(todo.status, icons)
+      vim.api.nvim_buf_set_extmark(buf, NS, row - 1, #lead, {
+        virt_text = { { icon, hl } },
+        virt_text_pos = "overlay",
+        hl_mode = "combine",
+      })
+      if todo.status == "completed" or todo.status == "cancelled" then
+        vim.api.nvim_buf_set_extmark(buf, NS, row - 1, #lead + 3, { end_col = #line, hl_group = "CursorAgentTodoDone" })
+      end
+    end
+  end
+end
+
+---Shows how far the todos are on the plans of a session that are open. The text itself is not touched.
+---@param key cursor_agent.Key
+---@param todos cursor_agent.Todo[]
+function M.update(key, todos)
+  for path, owner in pairs(accepted) do
+    local buf = owner == key and vim.fn.bufnr("^" .. vim.fn.escape(path, "[]*?{}\\") .. "$") or -1
+    if buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) then
+      mark_buffer(buf, todos)
+    end
+  end
+end
+
+---Takes note of an accepted plan: from now on todo updates show on it.
+---@param path string
+---@param key cursor_agent.Key
+function M.accepted(path, key)
+  accepted[path] = key
+  last[key] = path
+  vim.api.nvim_create_autocmd({ "BufWinEnter", "TextChanged", "InsertLeave" }, {
+    group = GROUP,
+    pattern = vim.fn.escape(path, "[]*?{}\\, "),
+    desc = "cursor-agent: show the todos of an accepted plan",
+    callback = function()
+      local chat = require("cursor_agent.chats").get(key)
+      M.update(key, chat and chat.status.todos or {})
+    end,
+  })
+end
+
+---The plan accepted last in a session.
+---@param key cursor_agent.Key
+---@return string?
+function M.path_of(key)
+  return last[key]
+end
+
+return M

@@ -1,0 +1,169 @@
+-- A small panel with the todos of the current session, kept up to date while it is open.
+
+local chats = require("cursor_agent.chats")
+local config = require("cursor_agent.config")
+local paint = require("cursor_agent.decide.paint")
+local plan = require("cursor_agent.render.plan")
+local render = require("cursor_agent.render")
+local window = require("cursor_agent.window")
+
+local M = {}
+
+local MAX_WIDTH = 50
+
+local win ---@type integer?
+local buf ---@type integer?
+local key ---@type cursor_agent.Key? the session that is shown
+
+---@param todos cursor_agent.Todo[]
+---@return cursor_agent.render.Builder
+function M.draw(todos)
+  local b = render.builder()
+  local icons = require("cursor_agent.render.icons").pick(config.get().chat.icons)
+  for _, todo in ipairs(todos) do
+    local icon, hl = plan.state(todo.status, icons)
+    local settled = todo.status == "completed" or todo.status == "cancelled"
+    b:line({
+      { icon .. " ", hl },
+      {
+        todo.content,
+        settled and "CursorAgentTodoDone" or todo.status == "in_progress" and "CursorAgentTodoActive" or nil,
+      },
+    })
+  end
+  return b
+end
+
+---@return boolean
+local function is_open()
+  return win ~= nil and vim.api.nvim_win_is_valid(win)
+end
+
+---@param lines string[]
+---@param title string
+---@return vim.api.keyset.win_config
+local function win_config(lines, title)
+  local width = vim.fn.strdisplaywidth(title) + 2
+  for _, line in ipairs(lines) do
+    width = math.max(width, vim.fn.strdisplaywidth(line))
+  end
+  width = math.max(math.min(width, MAX_WIDTH, vim.o.columns - 4), 10)
+  local height = 0
+  for _, line in ipairs(lines) do
+    height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+  end
+  local border = window.border()
+  return {
+    relative = "editor",
+    anchor = "NE",
+    row = 1,
+    col = vim.o.columns,
+    width = width,
+    height = math.max(math.min(height, math.floor(vim.o.lines / 2)), 1),
+    border = border == "none" and "solid" or border,
+    title = title,
+    style = "minimal",
+    zindex = 40,
+  }
+end
+
+local function draw()
+  local chat = chats.get(key)
+  if not chat or not is_open() or not buf then
+    return
+  end
+  local todos = chat.status.todos or {}
+  local block = M.draw(todos)
+  local done, all = plan.progress(todos)
+  paint.fill(buf, block)
+  vim.api.nvim_win_set_config(win --[[@as integer]], win_config(block.lines, (" Todos %d/%d "):format(done, all)))
+end
+
+---Takes the panel off the screen.
+---@return boolean
+function M.close()
+  if is_open() then
+    pcall(vim.api.nvim_win_close, win --[[@as integer]], true)
+  end
+  win, key = nil, nil
+  return true
+end
+
+---Opens the panel beside the work, or closes it.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.toggle(chat)
+  if is_open() then
+    return M.close()
+  end
+  local todos = chat.status.todos or {}
+  if #todos == 0 then
+    return nil, "there are no todos yet"
+  end
+  key = chat.key
+  if not buf or not vim.api.nvim_buf_is_valid(buf) then
+    buf = vim.api.nvim_create_buf(false, true)
+    vim.bo[buf].bufhidden = "hide"
+    vim.bo[buf].filetype = "cursoragent-todos"
+    require("cursor_agent.actions").map(buf, "todos")
+  end
+  win = vim.api.nvim_open_win(buf, false, win_config({}, " Todos "))
+  vim.api.nvim_set_option_value("wrap", true, { win = win, scope = "local" })
+  vim.api.nvim_set_option_value("winfixbuf", true, { win = win, scope = "local" })
+  draw()
+  return true
+end
+
+---Shows a session's todos as they are now, where they are shown.
+---@param chat cursor_agent.Chat
+function M.update(chat)
+  if chat.key == key then
+    draw()
+  end
+end
+
+---Goes to the plan the todos belong to, else to where the chat lists them.
+---@return boolean?, string?
+function M.follow()
+  local chat = chats.get(key)
+  if not chat then
+    return nil, "the session is gone"
+  end
+  local path = require("cursor_agent.decide.plan").path_of(chat.key)
+  if path and vim.uv.fs_stat(path) then
+    return window.edit(path)
+  end
+  local entry ---@type integer?
+  for index, item in ipairs(chat.transcript.items) do
+    entry = item.kind == "plan" and index or entry
+  end
+  window.open(chat)
+  local chat_win = window.chat_window(chat)
+  if not entry or not chat_win then
+    return nil, "the chat does not list them"
+  end
+  vim.api.nvim_set_current_win(chat_win)
+  vim.api.nvim_win_set_cursor(chat_win, { (chat.transcript:range(entry)) + 1, 0 })
+  return true
+end
+
+vim.api.nvim_create_autocmd({ "VimResized", "TabEnter" }, {
+  group = vim.api.nvim_create_augroup("cursor_agent_todos", {}),
+  desc = "cursor-agent: keep the todos in their corner",
+  callback = function()
+    local chat = chats.get(key)
+    if
+      chat
+      and is_open()
+      and vim.api.nvim_win_get_tabpage(win --[[@as integer]]) ~= vim.api.nvim_get_current_tabpage()
+    then
+      -- A floating window belongs to one tab page: it follows the user.
+      M.close()
+      M.toggle(chat)
+    else
+      draw()
+    end
+  end,
+})
+
+return M

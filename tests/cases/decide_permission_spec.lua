@@ -1,0 +1,619 @@
+-- Permissions: what is asked is shown, keys answer by kind, nothing is answered by accident.
+
+local T = require("harness")
+
+local METHOD = "session/request_permission"
+
+---@param id string
+---@param command string
+---@return table
+local function run(id, command)
+  return {
+    toolCall = {
+      toolCallId = id,
+      title = ("`%s`"):format(command),
+      kind = "execute",
+      status = "pending",
+      content = { { type = "content", content = { type = "text", text = "Not in allowlist: " .. command } } },
+    },
+  }
+end
+
+---A turn that asks for one permission after the other.
+---@param permissions table[]
+---@return table[]
+local function one_by_one(permissions)
+  local steps = {}
+  for _, permission in ipairs(permissions) do
+    steps[#steps + 1] = { permission = permission, ["then"] = { ["*"] = { { text = "Answered.\n" } } } }
+  end
+  return steps
+end
+
+---A turn that asks for all of them at once, then waits for each.
+---@param permissions table[]
+---@return table[]
+local function at_once(permissions)
+  local steps = {}
+  for i, permission in ipairs(permissions) do
+    steps[#steps + 1] = { permission = permission, wait = false, name = "p" .. i }
+  end
+  for i in ipairs(permissions) do
+    steps[#steps + 1] = { join = "p" .. i }
+  end
+  return steps
+end
+
+---What went back, oldest first: option ids, or `cancelled`.
+---@param agent harness.Agent
+---@return string[]
+local function outcomes(agent)
+  return vim.tbl_map(function(answer)
+    local outcome = answer.result and answer.result.outcome or { outcome = "error" }
+    return outcome.optionId or outcome.outcome
+  end, agent:answers(METHOD))
+end
+
+---@param nvim harness.Child
+---@param agent harness.Agent
+---@param expected string[]
+local function wait_outcomes(nvim, agent, expected)
+  nvim:wait(function()
+    return #outcomes(agent) >= #expected
+  end, ("%d answers"):format(#expected))
+  T.eq(outcomes(agent), expected)
+end
+
+---Waits until keys are taken for answers.
+---@param nvim harness.Child
+local function settle(nvim)
+  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+end
+
+---@param nvim harness.Child
+---@return boolean
+local function in_card(nvim)
+  return nvim:lua("return vim.bo.filetype == 'cursoragent-decision' and vim.api.nvim_win_get_config(0).relative ~= ''")
+end
+
+T.case(
+  "appears beside the work, is entered by command, and one key answers",
+  { width = 100, height = 28 },
+  function(nvim)
+    local agent = T.agent({ turns = { one_by_one({ run("t1", "cargo test parser -- --nocapture") }) } })
+    nvim:use(agent, { agents = { test = { title = "cursor" } } })
+    nvim:prompt("go", { open = false })
+    nvim:wait_screen("cursor asks to run a command")
+    T.eq(in_card(nvim), false, "the card is not entered by itself")
+    nvim:expect_screen("decide-permission-waiting")
+    local before = nvim:api("nvim_get_current_win")
+    nvim:keys(":CursorAgent decisions<CR>")
+    nvim:wait(function()
+      return in_card(nvim)
+    end, "the card to be entered")
+    nvim:expect_screen("decide-permission-entered")
+    settle(nvim)
+    nvim:keys("a")
+    wait_outcomes(nvim, agent, { "allow-once" })
+    nvim:wait_turns(1)
+    nvim:wait_screen_without("d details")
+    T.eq(nvim:api("nvim_get_current_win"), before, "back where the user was")
+    T.eq(#nvim:api("nvim_list_wins"), 1)
+  end
+)
+
+-- Option ids, kinds and their order as the released agents send them.
+local AGENTS = {
+  {
+    name = "Cursor CLI",
+    options = { { "allow-once", "allow_once" }, { "allow-always", "allow_always" }, { "reject-once", "reject_once" } },
+    keys = { a = "allow-once", A = "allow-always", r = "reject-once" },
+  },
+  {
+    name = "claude-agent-acp",
+    options = { { "allow-once", "allow_once" }, { "allow-with-updates", "allow_always" }, { "reject", "reject_once" } },
+    keys = { a = "allow-once", A = "allow-with-updates", r = "reject" },
+  },
+  {
+    name = "claude-code-acp",
+    options = { { "allow_always", "allow_always" }, { "allow", "allow_once" }, { "reject", "reject_once" } },
+    keys = { a = "allow", A = "allow_always", r = "reject", ["1"] = "allow_always" },
+  },
+  {
+    name = "opencode",
+    options = { { "once", "allow_once" }, { "always", "allow_always" }, { "reject", "reject_once" } },
+    keys = { a = "once", A = "always", r = "reject", ["3"] = "reject" },
+  },
+  {
+    name = "gemini-cli",
+    options = { { "proceed_always", "allow_always" }, { "proceed_once", "allow_once" }, { "cancel", "reject_once" } },
+    keys = { a = "proceed_once", A = "proceed_always", r = "cancel" },
+  },
+  {
+    name = "qwen-code",
+    options = {
+      { "proceed_always_project", "allow_always" },
+      { "proceed_always_user", "allow_always" },
+      { "proceed_once", "allow_once" },
+      { "cancel", "reject_once" },
+    },
+    keys = { a = "proceed_once", A = "proceed_always_project", r = "cancel", ["2"] = "proceed_always_user" },
+  },
+  {
+    name = "codex-acp",
+    options = { { "allow_once", "allow_once" }, { "allow_for_session", "allow_always" }, { "cancel", "reject_once" } },
+    keys = { a = "allow_once", A = "allow_for_session", r = "cancel" },
+  },
+  {
+    name = "codex-acp 0.16",
+    options = { { "approved", "allow_once" }, { "abort", "reject_once" } },
+    keys = { a = "approved", r = "abort" },
+  },
+  {
+    name = "goose",
+    options = {
+      { "allow_always", "allow_always" },
+      { "allow_once", "allow_once" },
+      { "reject_once", "reject_once" },
+      { "reject_always", "reject_always" },
+    },
+    keys = { a = "allow_once", A = "allow_always", r = "reject_once", R = "reject_always" },
+  },
+  {
+    name = "mistral-vibe",
+    options = {
+      { "allow_once", "allow_once" },
+      { "allow_always", "allow_always" },
+      { "allow_always_permanent", "allow_always" },
+      { "reject_once", "reject_once" },
+    },
+    keys = { a = "allow_once", A = "allow_always", r = "reject_once", ["3"] = "allow_always_permanent" },
+  },
+  {
+    name = "an agent that offers no way to say no",
+    options = { { "yes", "allow_once" } },
+    keys = { a = "yes", r = "cancelled" },
+  },
+  {
+    name = "an agent with a kind of its own",
+    options = { { "ok", "allow_once" }, { "ask-the-boss", "escalate" } },
+    keys = { a = "ok", ["2"] = "ask-the-boss", r = "cancelled" },
+  },
+}
+
+T.case("keys choose by kind, whatever ids and order an agent uses", { deadline_ms = 120000 }, function(nvim)
+  local permissions, keys, expected = {}, {}, {}
+  for _, one in ipairs(AGENTS) do
+    for key, id in vim.spairs(one.keys) do
+      -- Each asks something else: what was allowed for good is not asked again.
+      local permission = run("t" .. #keys, ("%s # %s"):format(one.name, key))
+      permission.options = vim.tbl_map(function(option)
+        return { optionId = option[1], name = option[1], kind = option[2] }
+      end, one.options)
+      permissions[#permissions + 1] = permission
+      keys[#keys + 1] = key
+      expected[#expected + 1] = id
+    end
+  end
+  local agent = T.agent({ turns = { one_by_one(permissions) } })
+  nvim:use(agent)
+  nvim:lua("require('cursor_agent.decide').SETTLE_MS = 0")
+  nvim:prompt("go", { open = false })
+  for i, key in ipairs(keys) do
+    nvim:wait_screen("$ " .. permissions[i].toolCall.title:gsub("`", ""))
+    if not in_card(nvim) then
+      nvim:cmd("CursorAgent decisions")
+    end
+    nvim:keys(key)
+    nvim:wait(function()
+      return #outcomes(agent) >= i
+    end, ("an answer to %s"):format(permissions[i].toolCall.title))
+    T.eq(outcomes(agent)[i], expected[i], permissions[i].toolCall.title)
+  end
+  nvim:wait_turns(1)
+  T.eq(#outcomes(agent), #expected)
+end)
+
+T.case("a key whose kind is not offered says so and answers nothing", function(nvim)
+  local agent = T.agent({ turns = { one_by_one({ run("t1", "make") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("asks to run")
+  nvim:cmd("CursorAgent decisions")
+  settle(nvim)
+  nvim:keys("R")
+  nvim:wait_screen("does not offer to reject always here")
+  nvim:keys("7")
+  nvim:wait_screen("offers 3 options here")
+  T.eq(outcomes(agent), {})
+  nvim:keys("3")
+  wait_outcomes(nvim, agent, { "reject-once" })
+end)
+
+T.case("text typed while it appears goes where it was going", { width = 90 }, function(nvim)
+  local agent = T.agent({
+    turns = { { { wait_ms = 200 }, { permission = run("t1", "make install"), ["then"] = { ["*"] = {} } } } },
+  })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:keys("ia")
+  while not nvim:sees("asks to run") do
+    nvim:keys("arA1")
+    nvim:wait("true")
+  end
+  nvim:keys("arR123eq<CR>d")
+  nvim:wait("#vim.api.nvim_buf_get_lines(0, 0, -1, false) == 2", "the text")
+  T.eq(nvim:api("nvim_get_mode").mode, "i")
+  local lines = nvim:api("nvim_buf_get_lines", 0, 0, -1, false)
+  T.ok(lines[1]:match("^a[arA1]*arR123eq$"), lines[1])
+  T.eq(lines[2], "d")
+  T.eq(outcomes(agent), {})
+  T.eq(nvim:status().state, "waiting")
+end)
+
+T.case("a key in the first moments does nothing; one held down decides one thing", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { at_once({ run("t1", "first"), run("t2", "second") }) } })
+  nvim:use(agent)
+  nvim:lua("require('cursor_agent.decide').SETTLE_MS = 1000")
+  nvim:lua([[vim.keymap.set("n", "Y", "<Plug>(cursor-agent-accept)")]])
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ first")
+  nvim:keys("Y")
+  nvim:keys(":CursorAgent decisions<CR>")
+  nvim:wait(function()
+    return in_card(nvim)
+  end, "the card")
+  nvim:keys("a")
+  T.eq(outcomes(agent), {}, "too early")
+  settle(nvim)
+  nvim:keys("a")
+  nvim:wait_screen("$ second")
+  -- As a keyboard repeats it.
+  for _ = 1, 30 do
+    nvim:keys("a")
+    vim.wait(50)
+  end
+  T.eq(outcomes(agent), { "allow-once" })
+  settle(nvim)
+  nvim:keys("r")
+  wait_outcomes(nvim, agent, { "allow-once", "reject-once" })
+end)
+
+T.case("what was typed ahead is not taken for an answer", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { one_by_one({ run("t1", "make") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ make")
+  settle(nvim)
+  nvim:keys(":CursorAgent decisions<CR>aAr")
+  nvim:wait(function()
+    return in_card(nvim)
+  end, "the card")
+  T.eq(nvim:status().state, "waiting")
+  T.eq(outcomes(agent), {})
+  settle(nvim)
+  nvim:keys("a")
+  wait_outcomes(nvim, agent, { "allow-once" })
+end)
+
+T.case("the user's own keys answer from anywhere, in Insert mode too", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { one_by_one({ run("t1", "first"), run("t2", "second"), run("t3", "third") }) } })
+  nvim:use(agent)
+  nvim:lua([[
+    vim.g.mapleader = " "
+    vim.keymap.set("n", "<leader>y", "<Plug>(cursor-agent-accept)")
+    vim.keymap.set("n", "<leader>n", "<Plug>(cursor-agent-reject)")
+    vim.keymap.set("i", "<C-y>", "<Plug>(cursor-agent-accept)")
+  ]])
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ first")
+  nvim:wait_screen("<leader>y accept · <leader>n reject · :CursorAgent decisions enters")
+  settle(nvim)
+  nvim:keys(" y")
+  nvim:wait_screen("$ second")
+  settle(nvim)
+  nvim:keys("iab<C-y>c")
+  nvim:wait_screen("$ third")
+  settle(nvim)
+  nvim:keys("<Esc> n")
+  wait_outcomes(nvim, agent, { "allow-once", "allow-once", "reject-once" })
+  nvim:wait_turns(1)
+  T.eq(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), { "abc" })
+end)
+
+T.case("one put off waits, is not decided unseen, and comes back", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { at_once({ run("t1", "first"), run("t2", "second") }) } })
+  nvim:use(agent)
+  nvim:lua([[vim.keymap.set("n", "Y", "<Plug>(cursor-agent-accept)")]])
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("1 of 2")
+  nvim:cmd("CursorAgent decisions")
+  settle(nvim)
+  nvim:keys("q")
+  nvim:wait_screen("$ second")
+  T.ok(nvim:sees("2 of 2"))
+  settle(nvim)
+  nvim:keys("q")
+  nvim:wait_screen_without("d details")
+  T.eq(in_card(nvim), false)
+  T.eq(#nvim:lua("return require('cursor_agent').pending()"), 2)
+  nvim:keys("Y")
+  nvim:wait_screen("$ first")
+  T.eq(outcomes(agent), {}, "the first press only shows it")
+  settle(nvim)
+  nvim:keys("Y")
+  nvim:wait(function()
+    return #outcomes(agent) == 1
+  end, "an answer")
+  nvim:keys(":CursorAgent decisions<CR>")
+  nvim:wait_screen("$ second")
+  settle(nvim)
+  nvim:keys("r")
+  wait_outcomes(nvim, agent, { "allow-once", "reject-once" })
+end)
+
+T.case("Tab goes through what waits, and each is answered where it stands", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { at_once({ run("t1", "first"), run("t2", "second"), run("t3", "third") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("1 of 3")
+  nvim:cmd("CursorAgent decisions")
+  settle(nvim)
+  nvim:keys("<Tab>")
+  nvim:wait_screen("$ second")
+  T.ok(nvim:sees("2 of 3"))
+  T.ok(in_card(nvim))
+  settle(nvim)
+  nvim:keys("r")
+  nvim:wait_screen("1 of 2")
+  T.ok(nvim:sees("$ first"))
+  settle(nvim)
+  nvim:keys("<S-Tab>")
+  nvim:wait_screen("$ third")
+  settle(nvim)
+  nvim:keys("A")
+  nvim:wait_screen("$ first")
+  settle(nvim)
+  nvim:keys("a")
+  nvim:wait_turns(1)
+  T.eq(outcomes(agent), { "reject-once", "allow-always", "allow-once" })
+end)
+
+local GREET = 'local M = {}\n\nfunction M.greet(name)\n  return "Hello, " .. name\nend\n\nreturn M\n'
+
+---@param dir string
+---@return table
+local function edit(dir)
+  return {
+    toolCall = {
+      toolCallId = "e1",
+      title = "Greet the world",
+      kind = "edit",
+      content = {
+        {
+          type = "diff",
+          path = dir .. "/src/greet.lua",
+          oldText = GREET,
+          newText = GREET:gsub("%.%. name", '.. (name or "world")'),
+        },
+        {
+          type = "diff",
+          path = dir .. "/src/main.rs",
+          oldText = "fn main() {}\n",
+          newText = "fn main() {\n    run(1);\n}\n",
+        },
+        { type = "diff", path = dir .. "/notes/new.md", newText = "# Notes\n\nAll new.\n" },
+      },
+    },
+  }
+end
+
+T.case(
+  "an edit shows all its files and their diffs, and the whole in a tab",
+  { width = 100, height = 30 },
+  function(nvim)
+    local agent = T.agent({ turns = { one_by_one({ edit(nvim.work) }) } })
+    nvim:use(agent)
+    nvim:prompt("go")
+    nvim:wait_screen("asks to edit 3 files")
+    nvim:expect_screen("decide-edit-waiting")
+    nvim:keys(":CursorAgent decisions<CR>")
+    nvim:wait(function()
+      return in_card(nvim)
+    end, "the card")
+    settle(nvim)
+    nvim:expect_screen("decide-edit-entered")
+    nvim:keys("G")
+    nvim:wait_screen("All new.")
+    nvim:keys("d")
+    nvim:wait("vim.fn.tabpagenr('$') == 2", "a tab")
+    nvim:expect_screen("decide-edit-details")
+    nvim:keys("q")
+    nvim:wait("vim.fn.tabpagenr('$') == 1", "the tab to close")
+    T.ok(in_card(nvim), "back in the card")
+    settle(nvim)
+    nvim:keys("d")
+    nvim:wait("vim.fn.tabpagenr('$') == 2", "the tab again")
+    settle(nvim)
+    nvim:keys("a")
+    wait_outcomes(nvim, agent, { "allow-once" })
+    nvim:wait("vim.fn.tabpagenr('$') == 1", "the tab to close with its decision")
+    nvim:wait_turns(1)
+  end
+)
+
+T.case("a write outside the workspace is marked as such", { width = 90 }, function(nvim)
+  local agent = T.agent({
+    turns = {
+      one_by_one({
+        {
+          toolCall = {
+            toolCallId = "e1",
+            title = "Edit",
+            kind = "edit",
+            content = { { type = "diff", path = "/etc/hosts", oldText = "a\n", newText = "b\n" } },
+          },
+        },
+      }),
+    },
+  })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("outside the workspace: /etc/hosts")
+end)
+
+T.case("rejecting with a message sends it as the next prompt, before what is queued", { width = 90 }, function(nvim)
+  local agent = T.agent({
+    turns = {
+      { { permission = run("t1", "rm -rf build"), ["then"] = { ["reject-once"] = { { text = "Not then.\n" } } } } },
+      { { text = "You said: ${prompt}" } },
+      { { text = "And: ${prompt}" } },
+    },
+  })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ rm -rf build")
+  nvim:prompt("queued before", { open = false })
+  nvim:cmd("CursorAgent decisions")
+  settle(nvim)
+  nvim:keys("e")
+  nvim:wait_screen("Reject, and say: ")
+  nvim:keys("<Esc>")
+  nvim:wait_screen_without("Reject, and say: ")
+  T.eq(outcomes(agent), {}, "no text, no answer")
+  nvim:keys("e")
+  nvim:wait_screen("Reject, and say: ")
+  nvim:keys("use make clean<CR>")
+  nvim:wait_turns(3)
+  T.eq(outcomes(agent), { "reject-once" })
+  T.eq(nvim:texts("user"), { "go", "use make clean", "queued before" })
+  T.eq(nvim:texts("agent"), { "Not then.\n", "You said: use make clean", "And: queued before" })
+end)
+
+T.case("what the agent takes back disappears, the next one moves up", { width = 90 }, function(nvim)
+  local agent = T.agent({
+    turns = {
+      {
+        { permission = run("t1", "first"), wait = false, name = "p1" },
+        { permission = run("t2", "second"), wait = false, name = "p2" },
+        { expect = "session/set_mode" },
+        { withdraw = "p1" },
+        { join = "p1" },
+        { join = "p2" },
+      },
+    },
+  })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ first")
+  T.ok(nvim:sees("1 of 2"))
+  nvim:cmd("CursorAgent decisions")
+  settle(nvim)
+  nvim:lua("require('cursor_agent').set_mode('plan')")
+  nvim:wait_screen("$ second")
+  nvim:keys("a")
+  T.eq(outcomes(agent), { "error" }, "typed for the one that is gone")
+  settle(nvim)
+  nvim:keys("a")
+  wait_outcomes(nvim, agent, { "error", "allow-once" })
+  T.eq(agent:answers(METHOD)[1].error.code, -32800)
+end)
+
+T.case("cancelling the turn answers what waits as cancelled", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { at_once({ run("t1", "first"), run("t2", "second") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("1 of 2")
+  nvim:cmd("CursorAgent decisions")
+  nvim:lua("require('cursor_agent').cancel()")
+  T.eq(nvim:wait_turns(1).stop_reason, "cancelled")
+  nvim:wait_screen_without("d details")
+  T.eq(outcomes(agent), { "cancelled", "cancelled" })
+  T.eq(in_card(nvim), false)
+end)
+
+T.case("an agent that dies leaves no decision behind", { width = 90 }, function(nvim)
+  local agent = T.agent({
+    turns = {
+      { { permission = run("t1", "first"), wait = false, name = "p1" }, { expect = "session/set_mode" }, { exit = 3 } },
+    },
+  })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ first")
+  nvim:lua("require('cursor_agent').set_mode('plan')")
+  nvim:wait_state("failed")
+  nvim:wait_screen_without("$ first")
+  T.eq(nvim:lua("return require('cursor_agent').pending()"), {})
+  nvim:keys(":CursorAgent accept<CR>")
+  nvim:wait_screen("nothing waits for a decision")
+end)
+
+T.case("quitting the editor answers as cancelled", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { one_by_one({ run("t1", "first") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ first")
+  T.eq(nvim:quit("quit").code, 0, ":quit ends the last window as if there were no card")
+  T.eq(outcomes(agent), { "cancelled" })
+end)
+
+T.case("closing the card by a window command puts it off", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { one_by_one({ run("t1", "first") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ first")
+  nvim:keys("<C-w>w")
+  T.eq(in_card(nvim), false, "moving from window to window does not lead here")
+  nvim:cmd("CursorAgent decisions")
+  nvim:keys(":q<CR>")
+  nvim:wait_screen_without("$ first")
+  T.eq(#nvim:api("nvim_list_wins"), 1)
+  T.eq(nvim:status().state, "waiting")
+end)
+
+T.case(
+  "keeps off the cursor, and above the prompt when that has the focus",
+  { width = 100, height = 26 },
+  function(nvim)
+    local agent = T.agent({ turns = { one_by_one({ run("t1", "make") }) } })
+    nvim:use(agent)
+    nvim:cmd("CursorAgent")
+    nvim:wait_state("idle")
+    nvim:keys("go<C-s>half a thought")
+    nvim:wait_screen("$ make")
+    nvim:wait_screen("half a thought")
+    nvim:expect_screen("decide-above-prompt")
+    nvim:keys("<Esc>:CursorAgent close<CR>")
+    nvim:wait("#vim.api.nvim_list_wins() == 3", "the chat to close")
+    nvim:lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.fn['repeat']({ ('word '):rep(18) }, 40))")
+    nvim:keys("20G$")
+    nvim:expect_screen("decide-off-the-cursor")
+  end
+)
+
+T.case("follows to another tab page, and waits for the command-line window", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { one_by_one({ run("t1", "first"), run("t2", "second") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ first")
+  nvim:cmd("tabnew")
+  nvim:wait("#vim.api.nvim_tabpage_list_wins(0) == 3", "the card in the new tab")
+  nvim:keys("q:")
+  nvim:wait("vim.fn.getcmdwintype() == ':'", "the command-line window")
+  nvim:lua("require('cursor_agent').accept()")
+  nvim:wait(function()
+    return #outcomes(agent) == 1
+  end, "an answer")
+  nvim:wait("#require('cursor_agent').pending(1) == 1", "the second one")
+  nvim:keys(":q<CR>")
+  nvim:wait_screen("$ second")
+end)
+
+T.case("is clear in a small screen and in plain characters", { width = 60, height = 14 }, function(nvim)
+  local agent = T.agent({ turns = { at_once({ run("t1", ("long-command --with=value "):rep(6)), run("t2", "x") }) } })
+  nvim:use(agent, { chat = { icons = "ascii" }, attention = { notify = false } })
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("1 of 2")
+  nvim:expect_screen("decide-small-ascii")
+end)
