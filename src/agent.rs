@@ -28,8 +28,10 @@ pub struct AgentSpec {
     pub env: BTreeMap<String, String>,
     /// Where it runs.
     pub cwd: String,
-    /// What to call `authenticate` with.
+    /// What to call `authenticate` with, always.
     pub auth_method: Option<String>,
+    /// What to call it with when the agent asks for a login, best first.
+    pub auth_order: Vec<String>,
     /// Prints "Not logged in" when signed out.
     pub status_command: Option<Vec<String>>,
     /// Logs in, in a terminal.

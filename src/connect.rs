@@ -249,10 +249,12 @@ impl Engine {
     fn auth_required(&mut self, proc: Proc, error: &RpcError) {
         let Some(agent) = self.live(proc) else { return };
         let itself = |method: &&wire::AuthMethod| matches!(method.kind, wire::AuthKind::Agent);
-        let by_itself = agent
-            .auth_methods
-            .iter()
-            .find(itself)
+        let wanted = agent.spec.auth_order.iter().find_map(|id| {
+            let mut offered = agent.auth_methods.iter().filter(itself);
+            offered.find(|method| &method.id == id)
+        });
+        let by_itself = wanted
+            .or_else(|| agent.auth_methods.iter().find(itself))
             .map(|method| method.id.clone());
         match by_itself {
             Some(method) if !agent.auth_tried => {

@@ -35,6 +35,10 @@ const STDERR_WAIT: Duration = Duration::from_millis(200);
 const ASK_WAIT: Duration = Duration::from_secs(10);
 /// Between the polite signal and the other one.
 const TERM_TO_KILL: Duration = Duration::from_millis(500);
+/// How long what a dead agent left in its group may take to end after the polite signal.
+const LEFTOVER_WAIT: Duration = Duration::from_secs(2);
+/// How often is looked whether it did.
+const LEFTOVER_POLL: Duration = Duration::from_millis(10);
 
 /// Owns the runtime and the engine. Cheap to clone; the runtime lives until `shutdown`.
 #[derive(Clone)]
@@ -141,8 +145,8 @@ impl Driver {
                 break;
             }
         }
-        for agent in state.agents.values() {
-            signal(agent, Signal::KILL);
+        for pid in state.agents.values().filter_map(|agent| agent.pid) {
+            process::kill_tree(pid);
         }
         drop(state);
         if let Some(runtime) = self.shared.runtime.lock().take() {
@@ -333,7 +337,7 @@ impl Driver {
             Ok(status) => status.ok(),
             Err(_) => {
                 if let Some(pid) = pid {
-                    process::signal_group(pid, Signal::KILL);
+                    process::kill_tree(pid);
                 }
                 child.wait().await.ok()
             }
@@ -351,8 +355,11 @@ impl Driver {
             },
             None => Vec::new(),
         };
-        self.forget_agent(proc);
         self.with(|engine| engine.on_exit(proc, &Exit::new(status, stderr)));
+        if let Some(pid) = pid {
+            await_group(pid).await;
+        }
+        self.forget_agent(proc);
     }
 
     /// Parses outside the lock. A panic over one message must not end the stream of the others.
@@ -379,6 +386,9 @@ impl Driver {
         ] {
             tokio::time::sleep(wait).await;
             match self.shared.state.lock().agents.get(&proc) {
+                Some(Child { pid: Some(pid), .. }) if kind == Signal::KILL => {
+                    process::kill_tree(*pid);
+                }
                 Some(child) => signal(child, kind),
                 None => return,
             }
@@ -435,6 +445,17 @@ impl Driver {
     }
 }
 
+/// Waits for the rest of a group whose leader has ended and that was told to end; kills it when it does not.
+async fn await_group(pid: u32) {
+    let until = Instant::now() + LEFTOVER_WAIT;
+    while process::group_lives(pid) {
+        if Instant::now() >= until {
+            return process::kill_tree(pid);
+        }
+        tokio::time::sleep(LEFTOVER_POLL).await;
+    }
+}
+
 fn signal(child: &Child, kind: Signal) {
     if let Some(pid) = child.pid {
         process::signal_group(pid, kind);
@@ -475,4 +496,66 @@ async fn ask(launch: &Launch) -> Option<String> {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::agent::AgentSpec;
+    use crate::session::Wanted;
+
+    use super::*;
+
+    fn wait_for(what: impl Fn() -> bool) -> bool {
+        let until = Instant::now() + Duration::from_secs(10);
+        while !what() {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+
+    /// An agent that ends at EOF and leaves a process behind that does not care for SIGTERM.
+    fn with_leftover(driver: &Driver) -> u32 {
+        let script =
+            "(trap '' TERM; exec sleep 1000) </dev/null >/dev/null 2>&1 & read line; read line";
+        let spec = AgentSpec {
+            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            cwd: "/".to_owned(),
+            ..AgentSpec::default()
+        };
+        driver
+            .with(|engine| engine.open(spec, Wanted::default()))
+            .unwrap();
+        let pid = || {
+            let state = driver.shared.state.lock();
+            state.agents.values().next().and_then(|agent| agent.pid)
+        };
+        assert!(wait_for(|| pid().is_some()));
+        pid().unwrap()
+    }
+
+    #[test]
+    fn at_exit_what_an_agent_left_in_its_group_is_killed_in_time() {
+        let driver = Driver::start(|| {}).unwrap();
+        let group = with_leftover(&driver);
+        let started = Instant::now();
+        driver.shutdown(Duration::from_millis(300));
+        assert!(started.elapsed() < Duration::from_millis(500));
+        assert!(wait_for(|| !process::group_lives(group)));
+    }
+
+    #[test]
+    fn what_an_agent_left_in_its_group_is_killed_when_it_stops() {
+        let driver = Driver::start(|| {}).unwrap();
+        let group = with_leftover(&driver);
+        let key = driver.with(|engine| *engine.sessions.keys().next().unwrap());
+        driver.with(|engine| engine.stop(key)).unwrap();
+        assert!(wait_for(|| !process::group_lives(group)));
+        assert!(wait_for(|| driver.shared.state.lock().agents.is_empty()));
+        driver.shutdown(Duration::from_millis(300));
+    }
 }

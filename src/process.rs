@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::process::{ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
@@ -110,6 +110,59 @@ pub fn signal_group(pid: u32, signal: Signal) {
     }
 }
 
+/// Kills the group led by `pid`, and what its members started in groups of their own: shells of agents often do.
+pub fn kill_tree(pid: u32) {
+    // Found before anybody is killed: afterwards nobody knows whose children they were.
+    let members = descendants(pid);
+    signal_group(pid, Signal::KILL);
+    for member in members {
+        let _ = kill_process(member, Signal::KILL);
+    }
+}
+
+/// The processes of a group and all that descend from them.
+#[cfg(target_os = "linux")]
+fn descendants(group: u32) -> Vec<Pid> {
+    let numbers = |stat: &str| -> Option<(i32, i32)> {
+        // The name, in parentheses, may hold anything: state, parent and group stand after its end.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    let all: Vec<(i32, i32, i32)> = std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let (parent, group) =
+                numbers(&std::fs::read_to_string(entry.path().join("stat")).ok()?)?;
+            Some((pid, parent, group))
+        })
+        .collect();
+    let mut found: Vec<i32> = all
+        .iter()
+        .filter(|(_, _, of)| u32::try_from(*of) == Ok(group))
+        .map(|(pid, ..)| *pid)
+        .collect();
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let children = all.iter().filter(|(_, of, _)| *of == parent);
+        for (child, ..) in children {
+            if !found.contains(child) {
+                found.push(*child);
+            }
+        }
+        at += 1;
+    }
+    found.into_iter().filter_map(Pid::from_raw).collect()
+}
+
+/// Elsewhere only the group is known.
+#[cfg(not(target_os = "linux"))]
+fn descendants(_group: u32) -> Vec<Pid> {
+    Vec::new()
+}
+
 /// Whether anything is left of the group led by `pid`.
 pub fn group_lives(pid: u32) -> bool {
     i32::try_from(pid)
@@ -175,6 +228,8 @@ pub async fn read_all(mut from: impl AsyncRead + Unpin, mut piece: impl FnMut(&[
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -193,6 +248,36 @@ mod tests {
         assert!(lines[STDERR_LINES - 1].starts_with("\u{fffd}xxx"));
         assert!(lines[STDERR_LINES - 1].len() <= STDERR_LINE_BYTES + 2);
         assert_eq!(seen, STDERR_LINES + 6);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn killing_a_tree_reaches_the_groups_of_its_members() {
+        use std::io::{BufRead, BufReader};
+        use std::os::unix::process::CommandExt;
+        use std::time::{Duration, Instant};
+
+        // The inner shell leads a group of its own, as the shells of agents do, and says who it is.
+        let script = "setsid sh -c 'echo $$; exec sleep 100 2>/dev/null' & wait";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut said)
+            .unwrap();
+        let inner: u32 = said.trim().parse().unwrap();
+        assert!(group_lives(inner));
+        kill_tree(child.id());
+        child.wait().unwrap();
+        let until = Instant::now() + Duration::from_secs(10);
+        while group_lives(inner) {
+            assert!(Instant::now() < until, "{inner} still runs");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     #[test]

@@ -137,6 +137,9 @@ end
 ---@param chat cursor_agent.Chat
 ---@param status cursor_agent.Status
 function M.set_status(chat, status)
+  if status.state == "failed" and status.error and status.error ~= chat.status.error then
+    require("cursor_agent.failure").note(chat, status.error)
+  end
   chat.status = status
   require("cursor_agent.winbar").update(chat)
   chat.prompt:refresh()

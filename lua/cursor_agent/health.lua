@@ -1,30 +1,56 @@
--- `:checkhealth cursor_agent`: what is missing or wrong, and the step that mends it.
+-- `:checkhealth cursor_agent`: what is missing or wrong, each with the step that mends it.
 
 local M = {}
 
 local health = vim.health
 
+-- An agent that is asked for its version or login has this long; some start a whole runtime first.
+local ASK_MS = 10000
+
+---@param path string
+---@return string
+local function short(path)
+  return vim.fn.fnamemodify(path, ":~")
+end
+
+---@param bytes integer
+---@return string
+local function size(bytes)
+  if bytes < 1024 then
+    return bytes .. " bytes"
+  elseif bytes < 1024 * 1024 then
+    return ("%.0f KiB"):format(bytes / 1024)
+  end
+  return ("%.1f MiB"):format(bytes / 1024 / 1024)
+end
+
+---@param text string
+---@return string
+local function indented(text)
+  return (vim.trim(text):gsub("\n%s*", "\n    "))
+end
+
 local function check_neovim()
   health.start("Neovim")
-  local version = vim.fn.matchstr(vim.fn.execute("version"), "NVIM v\\zs\\S*")
+  local version = vim.fn.execute("version"):match("NVIM v(%S+)") or ""
   if vim.fn.has("nvim-0.10") == 1 then
     health.ok("Neovim " .. version)
   else
-    health.error("Neovim " .. version .. " is too old", "Install 0.10 or newer.")
+    health.error("Neovim " .. version .. " is too old", "Install Neovim 0.10 or newer.")
   end
   if jit then
-    health.ok(jit.version)
+    health.ok(("%s on %s, %s"):format(jit.version, jit.os, jit.arch))
   else
-    health.error("Neovim is built without LuaJIT", "The library needs LuaJIT.")
+    health.error("this Neovim has no LuaJIT, which the library needs", "Install a Neovim built with LuaJIT.")
   end
   for _, lang in ipairs({ "markdown", "markdown_inline" }) do
     if require("cursor_agent.syntax").available(lang) then
       health.ok(("tree-sitter parser for %s"):format(lang))
     else
-      health.warn(
-        ("no tree-sitter parser for %s: the chat is plain text"):format(lang),
-        "It comes with Neovim; nvim-treesitter installs it too."
-      )
+      health.warn(("no tree-sitter parser for %s: the chat is plain text"):format(lang), {
+        "It comes with Neovim: check that its `lib/nvim` directory is in 'runtimepath'.",
+        "Or `:TSInstall " .. lang .. "`, with nvim-treesitter.",
+      })
     end
   end
 end
@@ -32,14 +58,32 @@ end
 local function check_library()
   health.start("Library")
   local native = require("cursor_agent.native")
+  local release = require("cursor_agent.install.release")
+  local root = native.root()
   local library, why = native.get()
   if library then
-    health.ok(("%s, version %s, interface %d"):format(native.library_path(), library.version, library.abi))
+    health.ok(("version %s, interface %d: %s"):format(library.version, library.abi, short(native.library_path())))
+    local built_from = release.read(root .. "/lib/built-from")
+    local source = built_from and release.source_id(root)
+    if source and built_from and vim.trim(built_from) ~= source then
+      health.warn("it was built from other sources than those that are here", ":CursorAgent build")
+    end
   else
-    health.error(why or "it could not be loaded", ":CursorAgent build")
+    health.error(indented(why or "it could not be loaded"), ":CursorAgent build")
+    local triple, none = require("cursor_agent.install.platform").triple()
+    health.info("platform: " .. (triple or none or "unknown"))
+    local list = release.checksums(root)
+    health.info(list.version and "prebuilt: of release " .. list.version or "prebuilt: none for these sources")
+    for _, program in ipairs({ "curl", "wget", "cargo" }) do
+      health.info(
+        ("%s: %s"):format(program, vim.fn.executable(program) == 1 and vim.fn.exepath(program) or "not found")
+      )
+    end
   end
-  health.info("log: " .. native.log_path())
-  health.info("drafts and history: " .. require("cursor_agent.store").dir())
+  local demo = root .. "/lib/cursor-agent-demo"
+  if vim.fn.executable(demo) == 0 then
+    health.warn("the demo agent is missing: " .. short(demo), ":CursorAgent build")
+  end
 end
 
 local function check_options()
@@ -50,25 +94,108 @@ local function check_options()
     health.ok("no unknown or wrong options")
   end
   for _, problem in ipairs(config.problems) do
-    health.warn(problem)
+    health.warn(problem, ":help cursor-agent-options")
   end
 end
 
+---Starts a program whose output is wanted later, so that all of them run at once.
+---@param command string[]?
+---@param env? table<string, string>
+---@return fun(): string? output of both streams, or nil when it could not be run or did not end
+local function ask(command, env)
+  if not command or vim.fn.executable(command[1]) == 0 then
+    return function() end
+  end
+  local started, job = pcall(vim.system, command, { text = true, timeout = ASK_MS, env = env })
+  return function()
+    local result = started and job:wait()
+    if not result or result.code == 124 or result.signal ~= 0 then
+      return nil
+    end
+    return vim.trim((result.stdout or "") .. (result.stderr or ""))
+  end
+end
+
+---@param chosen boolean
+---@param said string? of the status command
+---@param spec cursor_agent.OpenSpec
+local function check_login(chosen, said, spec)
+  if not said then
+    if chosen then
+      health.warn(
+        ("`%s` did not answer"):format(table.concat(spec.status_command or {}, " ")),
+        "Run it in a terminal to see what keeps it."
+      )
+    end
+  elseif said:lower():find("not logged in", 1, true) then
+    if chosen then
+      local shell = table.concat(spec.login_command or {}, " ")
+      health.error("not logged in", { ":CursorAgent login", "or in a shell: " .. shell })
+    else
+      health.info("not logged in")
+    end
+  else
+    health.ok(said:match("[^\n]+") or "logged in")
+  end
+end
+
+---@class (exact) cursor_agent.health.Check
+---@field name string
+---@field agent cursor_agent.Agent
+---@field spec cursor_agent.OpenSpec
+---@field version fun(): string?
+---@field login fun(): string?
+
 local function check_agents()
-  health.start("Agents")
   local config = require("cursor_agent.config")
+  local presets = require("cursor_agent.presets")
   local chosen = config.get().agent
+  local checks = {} ---@type cursor_agent.health.Check[]
   for _, name in ipairs(config.agent_names()) do
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
-    local spec = require("cursor_agent.presets").spec(name, agent)
-    local line = ("%s: `%s`"):format(name, table.concat(spec.command, " "))
-    if vim.fn.executable(spec.command[1]) == 1 then
-      health.ok(line .. (name == chosen and ", used for new chats" or ""))
-    elseif name == chosen then
-      health.error(line .. " is not found", agent.install_hint or "Install it, or choose another `agent`.")
-    else
-      health.info(line .. " is not installed")
+    local spec = presets.spec(name, agent)
+    table.insert(checks, name == chosen and 1 or #checks + 1, {
+      name = name,
+      agent = agent,
+      spec = spec,
+      version = ask(presets.version_command(name, agent), spec.env),
+      login = ask(spec.status_command, spec.env),
+    })
+  end
+  local missing = {} ---@type string[]
+  for _, check in ipairs(checks) do
+    local is_chosen = check.name == chosen
+    local command = table.concat(check.spec.command, " ")
+    local here = vim.fn.executable(check.spec.command[1]) == 1
+    if here or is_chosen then
+      health.start(("Agent %s%s"):format(check.name, is_chosen and " (used for new chats)" or ""))
     end
+    if here then
+      local version = check.version()
+      version = version and version:match("[^\n]*%d[^\n]*")
+      health.ok(("`%s`%s"):format(command, version and ", version " .. vim.trim(version) or ""))
+      if check.spec.status_command then
+        check_login(is_chosen, check.login(), check.spec)
+      elseif check.agent.cursor and presets.has_key(check.spec.env or {}) then
+        health.ok("uses a key or a token from the environment")
+      end
+      local note = presets.notes[check.name]
+      if note then
+        health.info(note)
+      end
+    elseif is_chosen then
+      health.error(("`%s`: there is no program %s"):format(command, check.spec.command[1]), {
+        check.agent.install_hint or "Install it.",
+        ("Or set `agents.%s.command` to where it is, or `agent` to another one."):format(check.name),
+        "Or try the plugin without an account: :CursorAgent new demo",
+      })
+    else
+      missing[#missing + 1] = check.name
+    end
+  end
+  if #missing > 0 then
+    health.start("Other agents")
+    health.info("not installed, which is fine: " .. table.concat(missing, ", "))
   end
 end
 
@@ -76,14 +203,79 @@ local function check_chats()
   health.start("Chats")
   local all = require("cursor_agent.chats").all()
   if #all == 0 then
-    health.info("none yet")
+    health.info("none in this Neovim")
   end
   for _, chat in ipairs(all) do
-    local line = ("%d: %s in %s, %s"):format(chat.key, chat.agent, chat.cwd, chat.status.state)
+    local line = ("%d: %s in %s, %s"):format(chat.key, chat.agent, short(chat.cwd), chat.status.state)
     if chat.status.error then
-      health.error(line .. "\n" .. chat.status.error, ":CursorAgent restart tries again.")
+      health.error(line .. "\n    " .. indented(chat.status.error), {
+        chat.status.needs_login and ":CursorAgent login" or ":CursorAgent restart tries again.",
+        ":CursorAgent log shows what was exchanged.",
+      })
     else
       health.ok(line)
+    end
+  end
+  local last = require("cursor_agent.failure").last()
+  if last then
+    health.info(
+      ("last failure, %s, %s in %s:\n    %s"):format(
+        os.date("%Y-%m-%d %H:%M", last.at),
+        last.agent,
+        short(last.cwd),
+        indented(last.message)
+      )
+    )
+  end
+end
+
+---@param dir string
+---@return integer files, integer bytes
+local function measure(dir)
+  local files, bytes = 0, 0
+  for name, kind in vim.fs.dir(dir, { depth = 10 }) do
+    if kind == "file" then
+      local stat = vim.uv.fs_stat(dir .. "/" .. name)
+      files, bytes = files + 1, bytes + (stat and stat.size or 0)
+    end
+  end
+  return files, bytes
+end
+
+local function check_files()
+  health.start("Files")
+  local log = require("cursor_agent.native").log_path()
+  local stat = vim.uv.fs_stat(log)
+  health.info(("log: %s, %s"):format(short(log), stat and size(stat.size) or "not written yet"))
+  local dir = require("cursor_agent.store").dir()
+  local files, bytes = measure(dir)
+  health.info(("drafts and history: %s, %d files, %s"):format(short(dir), files, size(bytes)))
+  if vim.fn.isdirectory(dir) == 1 and vim.fn.filewritable(dir) ~= 2 then
+    health.warn(short(dir) .. " cannot be written to: drafts and history are lost at exit", "chmod u+w " .. dir)
+  end
+end
+
+---Plugins that are used when they are there: their module and what for.
+local OPTIONAL = {
+  { "render-markdown", "render-markdown.nvim", "draws headings and tables in the chat" },
+  { "blink.cmp", "blink.cmp", "completes `/` and `@` in the prompt" },
+  { "cmp", "nvim-cmp", "completes `/` and `@` in the prompt" },
+  { "snacks", "snacks.nvim", "draws images, and serves vim.ui.select" },
+  { "image", "image.nvim", "draws images" },
+}
+
+local function check_plugins()
+  health.start("Optional plugins")
+  for _, plugin in ipairs(OPTIONAL) do
+    local module, name, use = unpack(plugin)
+    local path = module:gsub("%.", "/")
+    local here = package.loaded[module] ~= nil
+      or #vim.api.nvim_get_runtime_file(("lua/%s/init.lua"):format(path), false) > 0
+      or #vim.api.nvim_get_runtime_file(("lua/%s.lua"):format(path), false) > 0
+    if here then
+      health.ok(("%s: %s"):format(name, use))
+    else
+      health.info(("%s is not loaded; it %s"):format(name, use))
     end
   end
 end
@@ -94,6 +286,8 @@ function M.check()
   check_options()
   check_agents()
   check_chats()
+  check_files()
+  check_plugins()
 end
 
 return M

@@ -6,9 +6,11 @@ local M = {}
 ---@field command string[] program and arguments
 ---@field env? table<string, string> on top of Neovim's own environment
 ---@field title? string what to call it; its name in `agents` otherwise
----@field auth_method? string what `authenticate` is called with
+---@field auth_method? string what `authenticate` is called with, always
+---@field auth_order? string[] what it is called with when the agent asks for a login, best first
 ---@field status_command? string[] prints "Not logged in" when signed out
 ---@field login_command? string[] what `:CursorAgent login` runs in a terminal
+---@field version_command? string[] prints its version, for `:checkhealth`
 ---@field install_hint? string what to do when the program is not found
 ---@field cursor? boolean it is Cursor's CLI
 ---@field endpoint? string Cursor: another server (`-e`)
@@ -30,6 +32,7 @@ M.agents = {
     auth_method = "cursor_login",
     status_command = { "agent", "status" },
     login_command = { "agent", "login" },
+    version_command = { "agent", "--version" },
     install_hint = "Install Cursor's CLI (https://cursor.com/docs/cli/installation), then run `agent login`; "
       .. "or try `:CursorAgent new demo`, which needs no account.",
     cursor = true,
@@ -42,31 +45,74 @@ M.agents = {
   },
   claude = {
     command = { "claude-agent-acp" },
-    install_hint = "npm install -g @agentclientprotocol/claude-agent-acp",
+    install_hint = "npm install -g @agentclientprotocol/claude-agent-acp, then `:CursorAgent login`",
   },
   gemini = {
     command = { "gemini", "--acp" },
+    auth_order = { "oauth-personal" },
+    login_command = { "gemini" },
+    version_command = { "gemini", "--version" },
     install_hint = "npm install -g @google/gemini-cli",
   },
   codex = {
     command = { "codex-acp" },
+    auth_order = { "chat-gpt" },
+    version_command = { "codex-acp", "--version" },
     install_hint = "npm install -g @agentclientprotocol/codex-acp",
   },
   opencode = {
     command = { "opencode", "acp" },
     login_command = { "opencode", "auth", "login" },
+    version_command = { "opencode", "--version" },
     install_hint = "npm install -g opencode-ai",
   },
   goose = {
     command = { "goose", "acp" },
     login_command = { "goose", "configure" },
+    version_command = { "goose", "--version" },
     install_hint = "npm install -g @aaif/goose, then run `goose configure`",
   },
   qwen = {
     command = { "qwen", "--acp" },
+    login_command = { "qwen" },
+    version_command = { "qwen", "--version" },
     install_hint = "npm install -g @qwen-code/qwen-code",
   },
 }
+
+---What one should know of an agent before one relies on it, for `:checkhealth` and the help.
+---@type table<string, string>
+M.notes = {
+  cursor = "Writes files by itself and sees only what is saved. Setting a model changes Cursor's own setting for good.",
+  claude = "Needs Node.js. `:CursorAgent login` offers the subscription or the console.",
+  gemini = "Uses GEMINI_API_KEY when it is set, a Google login otherwise. Cannot go on with a past session.",
+  codex = "Uses OPENAI_API_KEY or CODEX_API_KEY when set, a ChatGPT login otherwise. Rejecting ends the turn.",
+  goose = 'Runs tools without asking unless its mode says otherwise: `agents.goose.mode = "smart_approve"`. '
+    .. "Does not stop when asked to: after a few seconds the plugin offers a restart.",
+  qwen = 'Starts in a mode that asks for little; `agents.qwen.mode = "default"` asks. Log in inside it with `/auth`.',
+}
+
+---Environment variables that make one way of logging in the right one.
+---@type table<string, { [1]: string, [2]: string }[]>
+local KEYS = {
+  codex = { { "OPENAI_API_KEY", "api-key" }, { "CODEX_API_KEY", "api-key" } },
+  gemini = { { "GOOGLE_GENAI_USE_VERTEXAI", "vertex-ai" }, { "GEMINI_API_KEY", "gemini-api-key" } },
+  qwen = { { "OPENAI_API_KEY", "openai" } },
+}
+
+---@param name string
+---@param agent cursor_agent.Agent
+---@return string[]?
+local function auth_order(name, agent)
+  local order = {} ---@type string[]
+  for _, key in ipairs(KEYS[name] or {}) do
+    if (agent.env or {})[key[1]] or vim.env[key[1]] then
+      order[#order + 1] = key[2]
+    end
+  end
+  vim.list_extend(order, agent.auth_order or {})
+  return #order > 0 and order or nil
+end
 
 ---@param secret string|(fun(): string?)|nil
 ---@return string?
@@ -77,6 +123,54 @@ local function reveal(secret)
   return secret --[[@as string?]]
 end
 
+---The program to run, which may not be the one that is named.
+---@param agent cursor_agent.Agent
+---@return string
+local function program_of(agent)
+  local program = agent.command[1]
+  if agent.cursor and program == "agent" and vim.fn.executable(program) == 0 then
+    -- Older releases of Cursor's CLI have only the other name, and a Neovim started from a desktop may not have the
+    -- directory it is installed in on its PATH.
+    for _, other in ipairs({ "cursor-agent", "~/.local/bin/agent", "~/.local/bin/cursor-agent" }) do
+      local path = vim.fs.normalize(other)
+      if vim.fn.executable(path) == 1 then
+        return path
+      end
+    end
+  end
+  return program
+end
+
+---A command of an agent with the program that is really there. What the preset says of `agent` holds for `/opt/agent`
+---as well, but not for a wrapper of another name.
+---@param name string
+---@param agent cursor_agent.Agent
+---@param command string[]?
+---@param flags? string[] the program's own, which stand before its subcommand
+---@return string[]?
+local function resolve(name, agent, command, flags)
+  if not command then
+    return nil
+  end
+  local preset = M.agents[name]
+  local same = command[1] == agent.command[1]
+    or (preset and command[1] == preset.command[1] and command[1] == vim.fs.basename(agent.command[1]))
+  if not same then
+    return vim.deepcopy(command)
+  end
+  local full = { program_of(agent) }
+  vim.list_extend(full, flags or {})
+  return vim.list_extend(full, command, 2)
+end
+
+---The command that prints an agent's version.
+---@param name string
+---@param agent cursor_agent.Agent
+---@return string[]?
+function M.version_command(name, agent)
+  return resolve(name, agent, agent.version_command)
+end
+
 ---What the library needs to know to start an agent: everything of an `OpenSpec` but the session's own parts.
 ---@param name string
 ---@param agent cursor_agent.Agent
@@ -84,13 +178,8 @@ end
 function M.spec(name, agent)
   local env = vim.deepcopy(agent.env or {})
   local flags = {} ---@type string[]
-  local program = agent.command[1]
   local status_command = agent.status_command
   if agent.cursor then
-    -- Grok installs a program named `agent` as well, and older releases of Cursor's CLI have only this name.
-    if program == "agent" and vim.fn.executable("agent") == 0 and vim.fn.executable("cursor-agent") == 1 then
-      program = "cursor-agent"
-    end
     if agent.endpoint then
       vim.list_extend(flags, { "-e", agent.endpoint })
     end
@@ -99,32 +188,20 @@ function M.spec(name, agent)
     end
     env.CURSOR_API_KEY = reveal(agent.api_key) or env.CURSOR_API_KEY
     env.CURSOR_AUTH_TOKEN = reveal(agent.auth_token) or env.CURSOR_AUTH_TOKEN
-    if env.CURSOR_API_KEY or env.CURSOR_AUTH_TOKEN then
+    if M.has_key(env) then
       -- `agent status` speaks of the login stored on disk, which a key makes needless.
       status_command = nil
     end
   end
-
-  ---@param command string[]?
-  ---@return string[]?
-  local function with_flags(command)
-    if not command or command[1] ~= agent.command[1] then
-      return command and vim.deepcopy(command)
-    end
-    -- The flags are the program's own, so they stand before its subcommand.
-    local full = { program }
-    vim.list_extend(full, flags)
-    return vim.list_extend(full, command, 2)
-  end
-
   return {
     agent = name,
-    command = with_flags(agent.command) or {},
+    command = resolve(name, agent, agent.command, flags) or {},
     env = env,
     cwd = "",
     auth_method = agent.auth_method,
-    status_command = with_flags(status_command),
-    login_command = with_flags(agent.login_command),
+    auth_order = auth_order(name, agent),
+    status_command = resolve(name, agent, status_command, flags),
+    login_command = resolve(name, agent, agent.login_command, flags),
     install_hint = agent.install_hint,
     cursor = agent.cursor,
     mode = agent.mode,
@@ -133,6 +210,16 @@ function M.spec(name, agent)
     mcp_servers = agent.mcp_servers,
     additional_directories = agent.additional_directories,
   }
+end
+
+---Whether Cursor is given a key or a token, so that no login is needed.
+---@param env table<string, string>
+---@return boolean
+function M.has_key(env)
+  local function set(name)
+    return (env[name] or vim.env[name] or "") ~= ""
+  end
+  return set("CURSOR_API_KEY") or set("CURSOR_AUTH_TOKEN")
 end
 
 return M

@@ -55,6 +55,7 @@
 ---@field env table<string, string>? on top of Neovim's own environment
 ---@field cwd string absolute
 ---@field auth_method string? what to call `authenticate` with; without it, the first method that needs no terminal
+---@field auth_order string[]? the methods to prefer when it asks for a login, best first
 ---@field status_command string[]? prints "Not logged in" when signed out; asked before `authenticate`
 ---@field login_command string[]? what `:CursorAgent login` runs in a terminal
 ---@field install_hint string? what to do when the program is not found

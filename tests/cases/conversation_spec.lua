@@ -119,3 +119,29 @@ T.case("nothing is spawned before the first use", function(child)
   T.eq(agent:log(), {})
   T.eq(child:lua("return require('cursor_agent').status().state"), "stopped")
 end)
+
+for _, width in ipairs({ 80, 120 }) do
+  local files = { ["src/parser.lua"] = "local M = {}\n\nfunction M.list()\n  return {}\nend\n\nreturn M\n" }
+  local opts = { width = width, files = files, args = { "src/parser.lua" } }
+  T.case(("what a person sees after a prompt typed by hand, %d columns"):format(width), opts, function(child)
+    local agent = T.agent({
+      turns = {
+        {
+          { text = "## A plan\n\nThe **list** comes first:\n\n" },
+          { text = "- read it\n- write it\n\n```lua\nlocal list = {}\n```\n" },
+        },
+      },
+    })
+    child:use(agent)
+    child:keys(":CursorAgent<CR>")
+    child:wait_state("idle")
+    child:keys("Make the parser accept<CR>trailing commas<C-s>")
+    child:wait_turns(1)
+    child:keys("<Esc>")
+    T.eq(
+      agent:received("session/prompt")[1].params.prompt[1],
+      { type = "text", text = "Make the parser accept\ntrailing commas" }
+    )
+    child:expect_screen(("conversation-%d"):format(width))
+  end)
+end

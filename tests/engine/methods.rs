@@ -143,6 +143,29 @@ fn authenticate_when_a_session_is_refused_without_it() {
 }
 
 #[test]
+fn authenticate_by_the_method_that_is_preferred_among_those_offered() {
+    let method = |order: &[&str]| {
+        let mut profile = Profile::plain();
+        profile.spec.auth_order = order.iter().map(|id| (*id).to_owned()).collect();
+        profile.initialize["authMethods"] = json!([
+            { "id": "account", "name": "Account" }, { "id": "key", "name": "Key" },
+            { "id": "window", "name": "Window", "type": "terminal" },
+        ]);
+        let (mut world, _) = starting(&profile);
+        let request = world.take("initialize");
+        world.reply(&request, profile.initialize);
+        let request = world.take("session/new");
+        world.refuse(&request, -32000, "Authentication required");
+        world.take("authenticate")["params"]["methodId"].clone()
+    };
+    assert_eq!(method(&[]), "account");
+    assert_eq!(method(&["gone", "key", "account"]), "key");
+    // What only the user can do is not asked of the agent.
+    assert_eq!(method(&["window", "key"]), "key");
+    assert_eq!(method(&["gone"]), "account");
+}
+
+#[test]
 fn logout() {
     let (mut world, key) = World::plain();
     let number = world.act(|engine| engine.logout(key)).unwrap().0;

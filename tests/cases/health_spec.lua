@@ -1,0 +1,152 @@
+-- `:checkhealth cursor_agent`: each thing that can be wrong is named with the step that mends it.
+
+local T = require("harness")
+
+---@param child harness.Child
+---@return string
+local function health(child)
+  child:cmd("checkhealth cursor_agent")
+  return table.concat(child:api("nvim_buf_get_lines", 0, 0, -1, false), "\n")
+end
+
+---Puts a program named `agent` on the child's PATH, first and last.
+---@param child harness.Child
+---@param script string
+local function install_agent(child, script)
+  local bin = child.dir .. "/bin"
+  vim.fn.mkdir(bin, "p")
+  local file = assert(io.open(bin .. "/agent", "wb"))
+  file:write("#!/bin/sh\n" .. script)
+  file:close()
+  assert(vim.uv.fs_chmod(bin .. "/agent", 493))
+  child:lua("vim.env.PATH = ... .. ':/usr/bin:/bin'", bin)
+end
+
+T.case("all is well: versions, paths, login", function(child)
+  install_agent(
+    child,
+    [[case $1 in --version) echo 2026.08.11-abc ;; status) echo "✓ Logged in as me@example.com" ;; esac]]
+  )
+  local text = health(child)
+  T.ok(not text:find("ERROR", 1, true), text)
+  T.ok(text:find("OK Neovim 0%.%d+%.%d+[^\n]*\n[^\n]*LuaJIT"), text)
+  T.contains(text, "tree-sitter parser for markdown")
+  T.contains(text, "lib/cursor_agent.so")
+  T.contains(text, "interface 1")
+  T.contains(text, "no unknown or wrong options")
+  T.contains(text, "Agent cursor (used for new chats)")
+  T.contains(text, "version 2026.08.11-abc")
+  T.contains(text, "✓ Logged in as me@example.com")
+  T.contains(text, "log: ")
+  T.contains(text, "drafts and history: ")
+  T.contains(text, "render-markdown.nvim is not loaded")
+end)
+
+T.case("signed out: how to log in", function(child)
+  install_agent(child, [[case $1 in --version) echo 1 ;; status) echo "Not logged in" ;; esac]])
+  local text = health(child)
+  T.contains(text, "ERROR not logged in")
+  T.contains(text, ":CursorAgent login")
+  T.contains(text, "or in a shell: agent login")
+end)
+
+T.case("an agent that hangs does not hang Neovim", { deadline_ms = 90000 }, function(child)
+  install_agent(child, "exec sleep 1000")
+  child:lua_later("vim.cmd('checkhealth cursor_agent'); vim.g.checked = true")
+  child:wait("vim.g.checked", "checkhealth to end", 40000)
+  local text = table.concat(child:api("nvim_buf_get_lines", 0, 0, -1, false), "\n")
+  T.contains(text, "`agent status` did not answer")
+end)
+
+T.case("a key makes the login needless", function(child)
+  install_agent(child, [[case $1 in --version) echo 1 ;; *) echo "Not logged in" ;; esac]])
+  child:lua([[require("cursor_agent").setup({ agents = { cursor = { api_key = "very-secret" } } })]])
+  local text = health(child)
+  T.contains(text, "uses a key or a token")
+  T.ok(not text:find("very%-secret"), text)
+  T.ok(not text:find("Not logged in", 1, true), text)
+end)
+
+T.case("no agent: what to install, and what to try without", function(child)
+  child:lua("vim.env.PATH = '/nowhere'")
+  local text = health(child)
+  T.contains(text, "`agent acp`: there is no program agent")
+  T.contains(text, "cursor.com/docs/cli/installation")
+  T.contains(text, ":CursorAgent new demo")
+  T.contains(text, "not installed, which is fine: claude, codex, gemini, goose, opencode, qwen")
+end)
+
+T.case("another program of the agent is asked for its version and its login", function(child)
+  install_agent(child, [[case $1 in --version) echo 77.0 ;; -k) echo "$3: Not logged in" ;; esac]])
+  child:lua(
+    [[
+    require("cursor_agent").setup({ agents = { cursor = { command = { ..., "acp" }, insecure = true } } })
+    vim.env.PATH = "/usr/bin:/bin"
+  ]],
+    child.dir .. "/bin/agent"
+  )
+  local text = health(child)
+  T.contains(text, "/bin/agent -k acp`, version 77.0")
+  T.contains(text, "not logged in")
+  T.contains(text, "/bin/agent -k login")
+end)
+
+T.case("wrong options are listed by their path", function(child)
+  child:lua([[require("cursor_agent").setup({ windw = {}, chat = { fold_tools = "yes" } })]])
+  local text = health(child)
+  T.contains(text, "unknown option `windw`, did you mean `window`?")
+  T.contains(text, "option `chat.fold_tools`: expected true or false, got string")
+  -- Neovim makes a link of it.
+  T.contains(text, "cursor-agent-options")
+end)
+
+T.case("the last failure is shown with what the agent said, also in the next Neovim", function(child)
+  child:use(T.agent({ start = { { stderr = "Cannot use this model: composer-9\n" }, { exit = 1 } } }))
+  child:cmd("CursorAgent")
+  child:wait_state("failed")
+  local text = health(child)
+  T.contains(text, "ERROR 1: test in ")
+  T.contains(text, "Cannot use this model: composer-9")
+  T.contains(text, ":CursorAgent restart")
+  T.contains(text, "last failure, ")
+  local again = child:lua(
+    [[
+    local run = vim.system({ vim.v.progpath, "--clean", "--headless", "--cmd", "set rtp^=" .. ...,
+      "+checkhealth cursor_agent", "+%print", "+qall!" }):wait()
+    return run.stdout .. run.stderr
+  ]],
+    T.root
+  )
+  T.contains(again, "last failure, ")
+  T.contains(again, "Cannot use this model: composer-9")
+end)
+
+T.case("a library that does not load is named, with what an installation would need", function(child)
+  child:lua([[
+    local native = require("cursor_agent.native")
+    native.library_path = function() return "/nowhere/cursor_agent.so" end
+  ]])
+  local text = health(child)
+  T.contains(text, "the library /nowhere/cursor_agent.so is not built")
+  T.contains(text, ":CursorAgent build")
+  T.contains(text, "platform: ")
+  T.contains(text, "cargo: ")
+end)
+
+T.case(
+  "without parsers it says so, and the chat still works",
+  { init = [[
+  vim.opt.runtimepath = { vim.o.runtimepath:match("[^,]+"), vim.env.VIMRUNTIME }
+]] },
+  function(child)
+    local text = health(child)
+    T.contains(text, "no tree-sitter parser for markdown: the chat is plain text")
+    child:use(
+      T.agent({ turns = { { { thought = "Hm." }, { text = "Plain **words**.\n\n```lua\nlocal x = 1\n```\n" } } } })
+    )
+    child:prompt("hello")
+    child:wait_turns(1)
+    child:wait_screen("local x = 1")
+    T.eq(child:lua("return vim.v.errmsg"), "")
+  end
+)
