@@ -43,7 +43,7 @@ local function case(name, run)
     if model then
       model:stop()
     end
-    model = Model.start()
+    model = Model.start("anthropic")
     local agent = {
       command = assert(command),
       env = {
@@ -105,20 +105,6 @@ local function changes(child)
   ]])
 end
 
----What the model was given back for its last use of a tool.
----@return { is_error: boolean?, content: any }
-local function tool_result()
-  local messages = model.requests[#model.requests].messages
-  for index = #messages, 1, -1 do
-    for _, block in ipairs(type(messages[index].content) == "table" and messages[index].content or {}) do
-      if block.type == "tool_result" then
-        return block
-      end
-    end
-  end
-  error("no tool gave anything back")
-end
-
 case("a whole turn: text, a read, an edit and a command", function(child)
   local hello = child.work .. "/hello.txt"
   model:script("Greet Neovim", {
@@ -158,7 +144,7 @@ case("a whole turn: text, a read, an edit and a command", function(child)
 
   T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
   T.eq(read(child.work .. "/copy.txt"), "Hello, Neovim\nsecond line\n")
-  T.contains(vim.inspect(tool_result().content), "copied")
+  T.contains(vim.inspect(model:tool_result().content), "copied")
   T.eq(tool_calls(child), { "read completed", "edit completed", "execute completed" })
   T.eq(child:texts("thought"), { "The greeting is in a file." })
   T.eq(child:texts("agent"), { "I read it first.", "Now the edit.", "All of it is done." })
@@ -194,7 +180,7 @@ case("an edit that is rejected is not made, and the turn goes on", function(chil
   T.eq(read(child.work .. "/new.txt"), nil)
   T.eq(read(hello), "Hello, world\nsecond line\n")
   T.eq(tool_calls(child), { "edit failed" })
-  T.eq(tool_result().is_error, true)
+  T.eq(model:tool_result().is_error, true)
   T.eq(changes(child), {})
   T.eq(child:events("CursorAgentEdit"), {})
   T.eq(child:texts("agent"), { "Then not." })

@@ -1,4 +1,4 @@
--- A model that says what a case wrote down, behind an endpoint that speaks the Anthropic Messages API.
+-- A model that says what a case wrote down, behind an endpoint on loopback that speaks like a vendor's.
 --
 -- Which answer comes next is read off the conversation the agent sends: the last prompt that has a script, and how
 -- often the model has spoken since. So an agent may repeat a request, or ask for titles and summaries in between.
@@ -16,19 +16,38 @@ local PIECE_MS = 2
 ---@field input table? of the tool
 ---@field slow_ms integer?
 
+---One message of a conversation: by the model or not, its text, and what tools gave back in it.
+---@class real.Said
+---@field model boolean
+---@field text string
+---@field results table[]
+
+---What is written at once; of which part of the answer it is a piece.
+---@class real.Piece
+---@field text string
+---@field part real.Part?
+
 ---@class real.Model
----@field url string for ANTHROPIC_BASE_URL
+---@field url string the endpoint
 ---@field requests table[] the bodies of what was asked for the conversations that have a script, oldest first
 ---@field others string[] what else was asked
 ---@field hung_up integer streams the agent ended before they were whole
+---@field private api table
 ---@field private scripts table<string, real.Part[][]>
 ---@field private server real.Server
 local Model = {}
 Model.__index = Model
 
+---@param api "anthropic"|"gemini" whose interface
 ---@return real.Model
-function Model.start()
-  local self = setmetatable({ requests = {}, others = {}, hung_up = 0, scripts = {} }, Model)
+function Model.start(api)
+  local self = setmetatable({
+    api = require("real." .. api),
+    requests = {},
+    others = {},
+    hung_up = 0,
+    scripts = {},
+  }, Model)
   self.server = Server.start(function(request, response)
     self:answer(request, response)
   end)
@@ -43,6 +62,18 @@ function Model:script(prompt, answers)
   self.scripts[prompt] = answers
 end
 
+---What the last tool the model used gave back, as the agent sent it.
+---@return table
+function Model:tool_result()
+  local said = self.api.conversation(self.requests[#self.requests])
+  for index = #said, 1, -1 do
+    if #said[index].results > 0 then
+      return said[index].results[#said[index].results]
+    end
+  end
+  error("no tool gave anything back")
+end
+
 ---What went wrong in the server.
 ---@return string?
 function Model:problem()
@@ -53,37 +84,18 @@ function Model:stop()
   self.server:stop()
 end
 
----The text a message holds, tool results left out.
----@param message { content: any } a text, or a list of blocks
----@return string
-local function text_of(message)
-  if type(message.content) == "string" then
-    return message.content
-  end
-  local texts = {}
-  for _, block in ipairs(message.content) do
-    if block.type == "text" then
-      texts[#texts + 1] = block.text
-    end
-  end
-  return table.concat(texts, "\n")
-end
-
 ---@private
----@param body table
+---@param said real.Said[]
 ---@return real.Part[]?
-function Model:next_answer(body)
+function Model:next_answer(said)
   local spoken = 0
-  for index = #body.messages, 1, -1 do
-    local message = body.messages[index]
-    if message.role == "assistant" then
+  for index = #said, 1, -1 do
+    if said[index].model then
       spoken = spoken + 1
     else
-      local text = text_of(message)
       for prompt, answers in pairs(self.scripts) do
-        if text:find(prompt, 1, true) then
-          return answers[spoken + 1]
-            or { { text = ("(the script of %q has no answer %d)"):format(prompt, spoken + 1) } }
+        if said[index].text:find(prompt, 1, true) then
+          return answers[spoken + 1] or { { text = ("(the script of %q has no answer %d)"):format(prompt, spoken + 1) } }
         end
       end
     end
@@ -94,51 +106,33 @@ end
 ---@param request real.Request
 ---@param response real.Response
 function Model:answer(request, response)
-  local path = request.path:gsub("%?.*", "")
-  if request.method ~= "POST" or path ~= "/v1/messages" then
+  local how = self.api.asks(request)
+  if not how then
     self.others[#self.others + 1] = request.method .. " " .. request.path
-    return response:send(404, "application/json", '{"type":"error","error":{"type":"not_found_error","message":"no"}}')
+    return response:send(404, "application/json", '{"error":{"type":"not_found_error","message":"not in the script"}}')
   end
   local body = vim.json.decode(request.body, { luanil = { object = true, array = true } })
   -- Requests without tools are the agent's own: a title for the session, a check of the key.
-  local parts = body.tools and #body.tools > 0 and self:next_answer(body) or nil
+  local parts = self.api.has_tools(body) and self:next_answer(self.api.conversation(body)) or nil
   if parts then
     self.requests[#self.requests + 1] = body
   else
     self.others[#self.others + 1] = request.method .. " " .. request.path
     parts = { { text = '{"title": "A scripted session"}' } }
   end
-  if body.stream then
-    self:stream(response, body.model, parts)
+  local id = ("%d_%d"):format(#self.requests, #self.others)
+  if how == "stream" then
+    self:stream(response, self.api.stream(body, id, parts, self.words))
   else
-    local content = {}
-    for _, part in ipairs(parts) do
-      content[#content + 1] = part.text and { type = "text", text = part.text } or nil
-    end
-    local message = self:message(body.model)
-    message.content, message.stop_reason = content, "end_turn"
-    response:send(200, "application/json", vim.json.encode(message))
+    response:send(200, "application/json", self.api.whole(body, id, parts))
   end
 end
 
----@private
----@param model string
----@return table
-function Model:message(model)
-  return {
-    id = ("msg_%d_%d"):format(#self.requests, #self.others),
-    type = "message",
-    role = "assistant",
-    model = model,
-    content = vim.empty_dict(),
-    usage = { input_tokens = 100, output_tokens = 1 },
-  }
-end
-
 ---Cuts a text after its spaces: a word a piece.
+---@private
 ---@param text string
 ---@return string[]
-local function words(text)
+function Model.words(text)
   local pieces = {}
   for piece in text:gmatch("%s*%S+%s*") do
     pieces[#pieces + 1] = piece
@@ -146,68 +140,13 @@ local function words(text)
   return pieces
 end
 
----The events of an answer, in order, each with the time to wait before it.
----@private
----@param model string
----@param parts real.Part[]
----@return { type: string, wait_ms: integer, data: table }[]
-function Model:events(model, parts)
-  local events = {}
-  local function add(type, data, wait_ms)
-    data.type = type
-    events[#events + 1] = { type = type, data = data, wait_ms = wait_ms or 0 }
-  end
-  add("message_start", { message = self:message(model) })
-  local used_tool = false
-  for index, part in ipairs(parts) do
-    local block, deltas
-    if part.tool then
-      used_tool = true
-      block = {
-        type = "tool_use",
-        id = ("toolu_%d_%d"):format(#self.requests, index),
-        name = part.tool,
-        input = vim.empty_dict(),
-      }
-      deltas = vim.tbl_map(function(piece)
-        return { type = "input_json_delta", partial_json = piece }
-      end, words(vim.json.encode(part.input)))
-    elseif part.thought then
-      block = { type = "thinking", thinking = "", signature = "" }
-      deltas = vim.tbl_map(function(piece)
-        return { type = "thinking_delta", thinking = piece }
-      end, words(part.thought))
-      deltas[#deltas + 1] = { type = "signature_delta", signature = "c2lnbmVk" }
-    else
-      block = { type = "text", text = "" }
-      deltas = vim.tbl_map(function(piece)
-        return { type = "text_delta", text = piece }
-      end, words(part.text or ""))
-    end
-    add("content_block_start", { index = index - 1, content_block = block })
-    for _, delta in ipairs(deltas) do
-      add("content_block_delta", { index = index - 1, delta = delta }, part.slow_ms or PIECE_MS)
-    end
-    add("content_block_stop", { index = index - 1 })
-  end
-  add("message_delta", {
-    delta = { stop_reason = used_tool and "tool_use" or "end_turn" },
-    usage = { output_tokens = 20 },
-  })
-  add("message_stop", {})
-  return events
-end
-
 ---@private
 ---@param response real.Response
----@param model string
----@param parts real.Part[]
-function Model:stream(response, model, parts)
-  local events = self:events(model, parts)
+---@param pieces real.Piece[]
+function Model:stream(response, pieces)
   local timer = assert(vim.uv.new_timer())
   local function send(index)
-    local event = events[index]
-    if not event or response.gone then
+    if not pieces[index] or response.gone then
       timer:close()
       if response.gone then
         self.hung_up = self.hung_up + 1
@@ -216,9 +155,9 @@ function Model:stream(response, model, parts)
       end
       return
     end
-    response:write(("event: %s\ndata: %s\n\n"):format(event.type, vim.json.encode(event.data)))
-    local following = events[index + 1]
-    timer:start(following and following.wait_ms or 0, 0, function()
+    response:write(pieces[index].text)
+    local part = pieces[index].part
+    timer:start(part and part.slow_ms or PIECE_MS, 0, function()
       send(index + 1)
     end)
   end
