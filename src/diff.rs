@@ -3,6 +3,8 @@
 use imara_diff::{Algorithm, InternedInput};
 use serde::Serialize;
 
+/// How many places of a text are looked at.
+const MAX_PLACES: usize = 1000;
 /// Unchanged lines kept around a change.
 const CONTEXT_LINES: u32 = 3;
 
@@ -26,6 +28,47 @@ pub struct Diff {
     pub added: usize,
     /// Lines only the old text has.
     pub removed: usize,
+}
+
+impl Diff {
+    /// The texts begin so many lines below the start of their file.
+    pub fn shift(&mut self, lines: usize) {
+        for hunk in &mut self.hunks {
+            hunk.old += lines;
+            hunk.new += lines;
+        }
+    }
+}
+
+/// How many lines of a file stand above a part of it that was, or is yet to be, replaced.
+///
+/// Agents whose tool replaces a text (Claude, opencode) send that text and its replacement, not the whole file. Of
+/// several places the one nearest to the line the agent said is meant, or the first one where the old text stands.
+pub fn lines_above(file: &str, old: &str, new: &str, near: Option<u32>) -> usize {
+    let places = |part: &str| {
+        let part = part.to_owned();
+        let (mut from, mut line) = (0, 0);
+        std::iter::from_fn(move || {
+            let at = from + file.get(from..)?.find(&part)?;
+            line += file[from..at].matches('\n').count();
+            let found = line;
+            // On from the next character: two places may overlap.
+            let next = file[at..].chars().next()?;
+            from = at + next.len_utf8();
+            line += usize::from(next == '\n');
+            Some(found)
+        })
+        .take(MAX_PLACES)
+    };
+    let mut all = [old, new]
+        .into_iter()
+        .filter(|part| !part.trim().is_empty())
+        .flat_map(places);
+    match near {
+        Some(near) => all.min_by_key(|line| line.abs_diff(near.saturating_sub(1) as usize)),
+        None => all.next(),
+    }
+    .unwrap_or_default()
 }
 
 /// Compares `old` with `new` line by line.
@@ -122,6 +165,34 @@ mod tests {
         ];
         for (old, new, expected) in table {
             assert_eq!(show(old, new), expected, "{old:?} → {new:?}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_found_in_it() {
+        let file = "a\nb\nc\nb\nd\n";
+        let table = [
+            // Before the change: the old text is there.
+            ("c", "x", None, 2),
+            ("c\nb", "x\nb", None, 2),
+            ("b", "x", None, 1),
+            // After it: the new one is.
+            ("x", "d", None, 4),
+            // Several places: the agent's line decides.
+            ("b", "x", Some(4), 3),
+            ("x", "b\n", Some(3), 1),
+            // The whole file, a new one, one that is not there.
+            (file, "a\n", None, 0),
+            ("", "b", None, 1),
+            ("\n", "", None, 0),
+            ("nowhere", "neither", Some(3), 0),
+        ];
+        for (old, new, near, expected) in table {
+            assert_eq!(
+                lines_above(file, old, new, near),
+                expected,
+                "{old:?} → {new:?}"
+            );
         }
     }
 

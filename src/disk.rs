@@ -3,12 +3,24 @@
 use std::io::Write;
 use std::path::Path;
 
+/// A longer file is not searched.
+const MAX_SEARCHED_BYTES: u64 = 8 * 1024 * 1024;
+
 /// The text of a file: all of it, or `limit` lines from `line` on (from 1).
 pub fn read(path: &str, line: Option<u64>, limit: Option<u64>) -> Result<String, String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let text = String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     Ok(slice_lines(text, line, limit))
+}
+
+/// The text of a file that is small enough to be searched for a part of it.
+pub fn read_for_place(path: &str) -> Option<String> {
+    let meta = std::fs::metadata(path).ok()?;
+    if !meta.is_file() || meta.len() > MAX_SEARCHED_BYTES {
+        return None;
+    }
+    read(path, None, None).ok()
 }
 
 /// Writes a whole file beside the old one and renames it into place, so that it is never half there.

@@ -66,6 +66,10 @@ pub struct DiffJob {
     pub entry: usize,
     /// Which of its contents.
     pub content: usize,
+    /// The file, absolute.
+    pub path: String,
+    /// The line the agent said, from 1.
+    pub near: Option<u32>,
     /// The text before.
     pub old: String,
     /// The text after.
@@ -73,8 +77,14 @@ pub struct DiffJob {
 }
 
 impl DiffJob {
-    /// Does the work.
+    /// Does the work: compares, and looks in the file where the lines are.
     pub fn run(&self) -> Diff {
-        crate::diff::lines(&self.old, &self.new)
+        let mut diff = crate::diff::lines(&self.old, &self.new);
+        if let Some(file) = crate::disk::read_for_place(&self.path) {
+            diff.shift(crate::diff::lines_above(
+                &file, &self.old, &self.new, self.near,
+            ));
+        }
+        diff
     }
 }

@@ -432,25 +432,33 @@ impl Engine {
             .transcript
             .get_mut(job.entry)
             .and_then(|entry| entry.tool_mut());
-        let shown = tool.and_then(|tool| tool.content.get_mut(job.content));
+        let Some(tool) = tool else { return };
         let Some(Content::Diff {
             path,
             old,
             new,
             diff,
-        }) = shown
+        }) = tool.content.get_mut(job.content)
         else {
             return;
         };
-        // It may be another one by now.
-        if old.as_deref().unwrap_or_default() == job.old && *new == job.new {
-            let path = crate::inbound::absolute(&session.cwd, path);
-            if let Some(change) = session.changes.iter_mut().find(|c| c.path == path) {
-                change.hunks.clone_from(&result.hunks);
-            }
-            *diff = Some(result);
-            self.outbox.entry(job.key, job.entry);
+        // It may be another one by now, or just what is shown already.
+        if old.as_deref().unwrap_or_default() != job.old
+            || *new != job.new
+            || diff.as_ref() == Some(&result)
+        {
+            return;
         }
+        *diff = Some(result);
+        let path = path.clone();
+        if tool.has_edited() {
+            let hunks = tool.hunks_of(&path);
+            let path = crate::inbound::absolute(&session.cwd, &path);
+            if let Some(change) = session.changes.iter_mut().find(|c| c.path == path) {
+                change.hunks = hunks;
+            }
+        }
+        self.outbox.entry(job.key, job.entry);
     }
 
     pub(crate) fn session(&self, key: Key) -> Result<&Session, Refused> {
@@ -626,6 +634,8 @@ impl Engine {
                 entry.done = true;
                 entry.duration_ms = Some(self.now.wall_ms.saturating_sub(entry.started_ms));
                 if let Some(tool) = entry.tool_mut() {
+                    // Gemini says nothing more of a call the user said no to.
+                    let status = if tool.rejected { "cancelled" } else { status };
                     status.clone_into(&mut tool.status);
                 }
                 self.outbox.entry(key, at);

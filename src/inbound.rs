@@ -324,7 +324,7 @@ impl Engine {
         } else {
             Vec::new()
         };
-        let long = tool.apply(news);
+        let open = tool.apply(news);
         let over = tool.is_over();
         let late = was_over && tool.changed_paths() != had_changed;
         let terminals: Vec<String> = tool
@@ -345,13 +345,15 @@ impl Engine {
         } else if !over {
             entry.done = false;
         }
-        for job in long {
+        for diff in open {
             let job = DiffJob {
                 key,
                 entry: at,
-                content: job.content,
-                old: job.old,
-                new: job.new,
+                content: diff.content,
+                path: absolute(&session.cwd, &diff.path),
+                near: diff.near,
+                old: diff.old,
+                new: diff.new,
             };
             self.effects.push(Effect::Diff(Box::new(job)));
         }
@@ -377,26 +379,20 @@ impl Engine {
         let Some(tool) = session.transcript.get(at).and_then(|entry| entry.tool()) else {
             return;
         };
-        if tool.rejected || tool.status == "failed" {
+        if !tool.has_edited() {
             return;
         }
         let edits: Vec<(String, Vec<crate::diff::Hunk>, &'static str)> = tool
             .changed_paths()
             .into_iter()
             .map(|path| {
-                let of_path = tool.content.iter().find_map(|content| match content {
-                    Content::Diff {
-                        path: p, old, diff, ..
-                    } if *p == path => Some((old, diff)),
-                    _ => None,
+                let made = tool.content.iter().any(|content| {
+                    matches!(content, Content::Diff { path: p, old: None, .. } if *p == path)
                 });
-                let hunks = of_path
-                    .and_then(|(_, diff)| diff.as_ref())
-                    .map(|diff| diff.hunks.clone())
-                    .unwrap_or_default();
-                let state = match (tool.kind.as_str(), of_path) {
-                    ("delete", _) => "deleted",
-                    (_, Some((None, _))) => "created",
+                let hunks = tool.hunks_of(&path);
+                let state = match tool.kind.as_str() {
+                    "delete" => "deleted",
+                    _ if made => "created",
                     _ => "modified",
                 };
                 (absolute(&session.cwd, &path), hunks, state)

@@ -124,11 +124,16 @@ pub enum Content {
     Unknown(Value),
 }
 
-/// A diff that is too long to be computed in passing.
+/// A diff that is to be looked at with time: it is too long to be computed in passing, or its text may be a part of
+/// the file only, so that its lines have other numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LongDiff {
+pub struct OpenDiff {
     /// Which content it belongs to.
     pub content: usize,
+    /// The file, as the agent gave it.
+    pub path: String,
+    /// The line the agent said, from 1.
+    pub near: Option<u32>,
     /// The text before.
     pub old: String,
     /// The text after.
@@ -137,7 +142,7 @@ pub struct LongDiff {
 
 impl ToolCall {
     /// Takes what is said of it: what is not mentioned stays. Hands back the diffs that are still to be computed.
-    pub fn apply(&mut self, news: wire::ToolCall) -> Vec<LongDiff> {
+    pub fn apply(&mut self, news: wire::ToolCall) -> Vec<OpenDiff> {
         if let Some(title) = news.title.filter(|title| !title.is_empty()) {
             self.title = title;
         }
@@ -165,7 +170,7 @@ impl ToolCall {
         {
             self.raw_input = Some(input);
         }
-        let long = news
+        let open = news
             .content
             .map(|content| self.replace_content(content))
             .unwrap_or_default();
@@ -177,7 +182,7 @@ impl ToolCall {
             self.extra.insert("_meta".to_owned(), Value::Object(meta));
         }
         self.extra.extend(news.extra);
-        long
+        open
     }
 
     /// The command of an `execute` call.
@@ -211,6 +216,11 @@ impl ToolCall {
         matches!(self.status.as_str(), "completed" | "failed" | "cancelled")
     }
 
+    /// Whether it is over, and what it was to change is changed.
+    pub fn has_edited(&self) -> bool {
+        self.is_over() && self.status != "failed" && !self.rejected
+    }
+
     /// The files it changes: those of its diffs, and for calls that write, where they say they work.
     pub fn changed_paths(&self) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
@@ -230,8 +240,54 @@ impl ToolCall {
         paths
     }
 
-    fn replace_content(&mut self, news: Vec<wire::ToolContent>) -> Vec<LongDiff> {
-        let mut long = Vec::new();
+    /// What its diffs change in a file, all of them.
+    pub fn hunks_of(&self, path: &str) -> Vec<diff::Hunk> {
+        let of_path = self.content.iter().filter_map(|content| match content {
+            Content::Diff { path: p, diff, .. } if p == path => diff.as_ref(),
+            _ => None,
+        });
+        of_path
+            .flat_map(|diff| diff.hunks.iter().cloned())
+            .collect()
+    }
+
+    /// The line the agent gave with a diff: it lists the places of a file in the order of its diffs.
+    fn line_of(&self, content: usize) -> Option<u32> {
+        let Some(Content::Diff { path, .. }) = self.content.get(content) else {
+            return None;
+        };
+        let before = &self.content[..content];
+        let nth = before
+            .iter()
+            .filter(|other| matches!(other, Content::Diff { path: p, .. } if p == path))
+            .count();
+        let mut places = self.locations.iter().filter(|at| at.path == *path);
+        places.nth(nth)?.line
+    }
+
+    fn open_diff(&self, content: usize) -> Option<OpenDiff> {
+        let Some(Content::Diff {
+            path,
+            old,
+            new,
+            diff,
+        }) = self.content.get(content)
+        else {
+            return None;
+        };
+        let old = old.clone().unwrap_or_default();
+        // A new file begins at its first line.
+        (diff.is_none() || !old.is_empty()).then(|| OpenDiff {
+            content,
+            path: path.clone(),
+            near: self.line_of(content),
+            old,
+            new: new.clone(),
+        })
+    }
+
+    fn replace_content(&mut self, news: Vec<wire::ToolContent>) -> Vec<OpenDiff> {
+        let mut open = Vec::new();
         self.content.truncate(news.len());
         for (at, item) in news.into_iter().enumerate() {
             let known = self.content.get_mut(at);
@@ -247,20 +303,16 @@ impl ToolCall {
                 (Some(Content::Diff { path, old, new, .. }), wire::ToolContent::Diff(diff))
                     if *path == diff.path && *old == diff.old_text && *new == diff.new_text => {}
                 (known, item) => {
-                    let (content, job) = read_content(item);
+                    let content = read_content(item);
                     match known {
                         Some(known) => *known = content,
                         None => self.content.push(content),
                     }
-                    long.extend(job.map(|(old, new)| LongDiff {
-                        content: at,
-                        old,
-                        new,
-                    }));
+                    open.extend(self.open_diff(at));
                 }
             }
         }
-        long
+        open
     }
 
     /// Cursor reports a command as `completed` whatever its exit code, which stands in the raw output.
@@ -342,9 +394,9 @@ impl ToolCall {
 }
 
 /// A content as it came, and the texts of a diff that is to be computed elsewhere.
-fn read_content(item: wire::ToolContent) -> (Content, Option<(String, String)>) {
+fn read_content(item: wire::ToolContent) -> Content {
     use wire::ContentBlock as Block;
-    let content = match item {
+    match item {
         wire::ToolContent::Content(block) => match block {
             Block::Text(text) => Content::Text(Output::new(text.text)),
             Block::Image(image) => Content::Image {
@@ -371,17 +423,8 @@ fn read_content(item: wire::ToolContent) -> (Content, Option<(String, String)>) 
         },
         wire::ToolContent::Diff(wire) => {
             let old = wire.old_text.as_deref().unwrap_or_default();
-            if old.len() + wire.new_text.len() > INLINE_DIFF_BYTES {
-                let job = (old.to_owned(), wire.new_text.clone());
-                let content = Content::Diff {
-                    path: wire.path,
-                    old: wire.old_text,
-                    new: wire.new_text,
-                    diff: None,
-                };
-                return (content, Some(job));
-            }
-            let diff = Some(diff::lines(old, &wire.new_text));
+            let short = old.len() + wire.new_text.len() <= INLINE_DIFF_BYTES;
+            let diff = short.then(|| diff::lines(old, &wire.new_text));
             Content::Diff {
                 path: wire.path,
                 old: wire.old_text,
@@ -395,8 +438,7 @@ fn read_content(item: wire::ToolContent) -> (Content, Option<(String, String)>) 
             exit: None,
         },
         wire::ToolContent::Unknown(unknown) => Content::Unknown(unknown.raw),
-    };
-    (content, None)
+    }
 }
 
 fn is_empty(value: &Value) -> bool {

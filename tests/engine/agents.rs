@@ -1,5 +1,6 @@
 //! What other released agents do that the specification does not say.
 
+use cursor_agent::effect::Effect;
 use cursor_agent::ids::Key;
 use serde_json::{Value, json};
 
@@ -424,4 +425,74 @@ fn a_message_beyond_the_cap_is_skipped_and_said() {
     );
     world.say("s-1", "on it goes");
     assert_eq!(world.texts(key)[2], "agent: on it goes");
+}
+
+// diffs of a part of the file, as Claude and opencode send them
+
+#[test]
+fn parts_of_a_file_get_the_numbers_they_have_in_it() {
+    let dir = std::env::temp_dir().join(format!("cursor-agent-parts-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("a.txt");
+    let text: String = (1..=60).map(|n| format!("line {n}\n")).collect();
+    std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let part = |old: &str, new: &str| json!({ "type": "diff", "path": path, "oldText": old, "newText": new });
+
+    let (mut world, key) = in_turn();
+    world.budget = None;
+    world.update("s-1", json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "kind": "edit", "title": "Edit", "status": "in_progress",
+        "content": [part("line 30", "LINE 30"), part("line 50", "LINE 50")],
+    }));
+    for effect in std::mem::take(&mut world.effects) {
+        if let Effect::Diff(job) = effect {
+            let diff = job.run();
+            world.act(|engine| engine.on_diff(&job, diff));
+        }
+    }
+    let numbers = |hunks: &Value| -> Vec<u64> {
+        let hunks = hunks.as_array().unwrap();
+        hunks
+            .iter()
+            .map(|hunk| hunk["new"].as_u64().unwrap())
+            .collect()
+    };
+    let content = world.tool(key)["content"].clone();
+    assert_eq!(numbers(&content[0]["hunks"]), [30]);
+    assert_eq!(numbers(&content[1]["hunks"]), [50]);
+    assert_eq!(world.changes(key), json!([]), "nothing is changed yet");
+
+    world.update(
+        "s-1",
+        json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed" }),
+    );
+    assert_eq!(
+        numbers(&world.changes(key)[0]["hunks"]),
+        [30, 50],
+        "both are one file's changes"
+    );
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn a_call_gemini_says_no_more_of_after_a_rejection_is_not_done() {
+    let (mut world, key) = in_turn();
+    let diff =
+        json!([{ "type": "diff", "path": "/project/a.rs", "oldText": "a\n", "newText": "b\n" }]);
+    let call = json!({ "toolCallId": "t", "title": "Edit a.rs", "kind": "edit", "content": diff });
+    world.ask(
+        "session/request_permission",
+        json!({
+            "sessionId": "s-1", "toolCall": call,
+            "options": [{ "optionId": "cancel", "name": "Reject", "kind": "reject_once" }],
+        }),
+    );
+    let number = world.decision()["id"].as_u64().unwrap();
+    world.decide(number, json!({ "reject": true })).unwrap();
+    world.hear(
+        json!({ "id": world.all_ids("session/prompt")[0], "result": { "stopReason": "end_turn" } }),
+    );
+    assert_eq!(world.tool(key)["status"], "cancelled");
+    assert_eq!(world.changes(key), json!([]));
 }
