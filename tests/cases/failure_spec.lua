@@ -155,7 +155,7 @@ T.case("a line of 50 MB arrives, and Neovim answers meanwhile", { deadline_ms = 
     end)
   ]])
   child:prompt("talk")
-  child:wait_turns(1, 60000)
+  child:wait_turns(1, 110000)
   T.eq(child:status().state, "idle")
   local longest = child:lua("return _G.longest")
   local length, tail = unpack(child:lua([[
@@ -168,7 +168,7 @@ T.case("a line of 50 MB arrives, and Neovim answers meanwhile", { deadline_ms = 
   T.eq(length, 52428800 + 7)
   T.eq(tail, "the end")
   -- Asked for before the transcript was, which copies all of it at once.
-  T.ok(longest < 1000, ("Neovim was away for %d ms"):format(longest))
+  T.ok(longest < 2000, ("Neovim was away for %d ms"):format(longest))
   T.ok(
     child:lua("return vim.fn.line('$', vim.fn.bufwinid('cursor-agent://1/chat'))") > 524288,
     "the chat holds every line"
@@ -181,7 +181,7 @@ T.case("a line beyond the cap is skipped with a clear message", { deadline_ms = 
   })
   child:use(agent)
   child:prompt("talk")
-  T.eq(child:wait_turns(1, 60000).stop_reason, "end_turn")
+  T.eq(child:wait_turns(1, 110000).stop_reason, "end_turn")
   T.eq(child:texts("agent"), { "went on" })
   child:wait(function()
     return shown(child):find("64 MiB", 1, true)
