@@ -1,4 +1,5 @@
--- A released agent, Anthropic's by its ACP adapter, as npm has it: only its model is ours, a script on loopback.
+-- Released agents as npm has them, Anthropic's by its ACP adapter and Google's: only their models are ours, scripts on
+-- loopback.
 
 local Model = require("real.model")
 local T = require("harness")
@@ -10,31 +11,56 @@ local START_MS = 30000
 -- How long a cancelled turn may go on; measured: 30 ms.
 local CANCEL_MS = 3000
 
-local command ---@type string[]? of the agent
-local missing ---@type string? why there is none
+local commands = {} ---@type table<string, string[]> by agent
+local missing = {} ---@type table<string, string> why there is none, by agent
 local model ---@type real.Model of the case that runs
 
----Installs the agent, once.
+---How each is led to the script; the names are the plugin's presets.
+local AGENTS = {
+  claude = {
+    api = "anthropic",
+    env = function(url)
+      return {
+        ANTHROPIC_BASE_URL = url,
+        ANTHROPIC_API_KEY = "not-a-key",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1",
+      }
+    end,
+  },
+  gemini = {
+    api = "gemini",
+    auth_method = "gemini-api-key",
+    env = function(url)
+      return { GOOGLE_GEMINI_BASE_URL = url, GEMINI_API_KEY = "not-a-key" }
+    end,
+  },
+}
+
+---Installs an agent, once.
+---@param name string
 ---@return string? why it cannot
-local function install()
-  if not command and not missing then
-    local result = vim.system({ T.root .. "/tests/real/install", "claude" }, { text = true }):wait()
+local function install(name)
+  if not commands[name] and not missing[name] then
+    local result = vim.system({ T.root .. "/tests/real/install", name }, { text = true }):wait()
     if result.code == 0 then
-      command = vim.split(vim.trim(result.stdout or ""), "\n")
+      commands[name] = vim.split(vim.trim(result.stdout or ""), "\n")
     else
       local lines = vim.split(vim.trim(result.stderr or ""), "\n")
-      missing = (lines[#lines]:gsub("^install: ", ""))
+      missing[name] = (lines[#lines]:gsub("^install: ", ""))
     end
   end
-  return missing
+  return missing[name]
 end
 
----Adds a case in which the preset `claude` starts the agent, with a new model behind it.
+---Adds a case in which a preset starts the released agent, with a new model behind it.
+---@param agent "claude"|"gemini"
 ---@param name string
 ---@param run fun(child: harness.Child)
-local function case(name, run)
+local function case_with(agent, name, run)
   local opts = {
-    needs = install,
+    needs = function()
+      return install(agent)
+    end,
     needs_ms = INSTALL_MS,
     deadline_ms = 90000,
     files = { ["hello.txt"] = "Hello, world\nsecond line\n" },
@@ -43,19 +69,19 @@ local function case(name, run)
     if model then
       model:stop()
     end
-    model = Model.start("anthropic")
-    local agent = {
-      command = assert(command),
-      env = {
-        ANTHROPIC_BASE_URL = model.url,
-        ANTHROPIC_API_KEY = "not-a-key",
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1",
-      },
-    }
-    child:use({ options = agent }, { agent = "claude", agents = { claude = agent } })
+    local how = AGENTS[agent]
+    model = Model.start(how.api)
+    local options = { command = commands[agent], auth_method = how.auth_method, env = how.env(model.url) }
+    child:use({ options = options }, { agent = agent, agents = { [agent] = options } })
     run(child)
     T.eq(model:problem(), nil)
   end)
+end
+
+---@param name string
+---@param run fun(child: harness.Child)
+local function case(name, run)
+  case_with("claude", name, run)
 end
 
 ---@param path string
@@ -167,6 +193,29 @@ case("text is on the screen while the model still writes", function(child)
   T.eq(child:events("CursorAgentTurnEnd"), {})
 end)
 
+case("what is changed in a long file has the numbers of its lines", function(child)
+  local path = child.work .. "/long.txt"
+  local lines = {}
+  for number = 1, 60 do
+    lines[number] = "line " .. number
+  end
+  assert(vim.fn.writefile(lines, path) == 0)
+  model:script("Change a line", {
+    { { tool = "Read", input = { file_path = path } } },
+    { { tool = "Edit", input = { file_path = path, old_string = "line 31", new_string = "one\nmore" } } },
+    { { text = "Changed." } },
+  })
+  child:prompt("Change a line")
+  wait_decision(child)
+  child:cmd("CursorAgent accept")
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  -- The agent sends the lines around it, three of them before; where that is in the file is looked up.
+  child:wait(function()
+    local hunk = child:lua("return require('cursor_agent').changes()[1].hunks[1]")
+    return vim.deep_equal({ hunk.old, hunk.new, hunk.lines[1][2] }, { 28, 28, "line 28" })
+  end, "the hunk to begin at line 28")
+end)
+
 case("an edit that is rejected is not made, and the turn goes on", function(child)
   local hello = child.work .. "/hello.txt"
   model:script("Spoil the file", {
@@ -268,3 +317,42 @@ case("quitting in the middle of a turn leaves no process", function(child)
   T.eq(child:quit("qall!").code, 0)
   T.expect_no_process()
 end)
+
+case_with(
+  "gemini",
+  "an agent that reads and writes through the editor sees unsaved text, and undo takes it back",
+  function(child)
+    local hello = child.work .. "/hello.txt"
+    model:script("Greet everybody", {
+      {
+        { text = "Now the edit." },
+        {
+          tool = "replace",
+          input = {
+            file_path = hello,
+            instruction = "Greet everybody",
+            old_string = "Hello, nobody has saved this",
+            new_string = "Hello, everybody",
+          },
+        },
+      },
+      { { text = "Greeted." } },
+    })
+    child:cmd("edit hello.txt")
+    child:keys("ccHello, nobody has saved this<Esc>")
+    child:wait("vim.fn.getline(1) == 'Hello, nobody has saved this'")
+    child:prompt("Greet everybody")
+    local edit = wait_decision(child)
+    T.contains(edit.title, "hello.txt")
+    T.eq(read(hello), "Hello, world\nsecond line\n", "before the edit was allowed")
+    child:cmd("CursorAgent accept")
+    T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+    T.eq(read(hello), "Hello, everybody\nsecond line\n")
+    T.eq(changes(child), { "modified " .. hello })
+    T.eq(tool_calls(child), { "edit completed" })
+    local buffer = child:lua("return vim.fn.bufnr('hello.txt')")
+    T.eq(child:lua("return vim.fn.getbufline(..., 1, '$')", buffer), { "Hello, everybody", "second line" })
+    child:lua("vim.api.nvim_buf_call(..., function() vim.cmd('silent undo') end)", buffer)
+    T.eq(child:lua("return vim.fn.getbufline(..., 1)[1]", buffer), "Hello, nobody has saved this")
+  end
+)

@@ -95,7 +95,8 @@ function Model:next_answer(said)
     else
       for prompt, answers in pairs(self.scripts) do
         if said[index].text:find(prompt, 1, true) then
-          return answers[spoken + 1] or { { text = ("(the script of %q has no answer %d)"):format(prompt, spoken + 1) } }
+          return answers[spoken + 1]
+            or { { text = ("(the script of %q has no answer %d)"):format(prompt, spoken + 1) } }
         end
       end
     end
@@ -156,7 +157,7 @@ function Model:stream(response, pieces)
       return
     end
     response:write(pieces[index].text)
-    local part = pieces[index].part
+    local part = pieces[index].part ---@type real.Part?
     timer:start(part and part.slow_ms or PIECE_MS, 0, function()
       send(index + 1)
     end)
