@@ -9,8 +9,8 @@ local M = {}
 ---Work at one go. More would be felt while typing.
 local BUDGET_NS = 4e6
 
----Text taken from the library at one go.
-local BATCH_BYTES = 64 * 1024
+---Taken from the library at one go. Making the tables takes time as well, which nothing can interrupt.
+local BATCH_BYTES = 4 * 1024
 
 local taken = {} ---@type cursor_agent.Change[] taken and not dealt with yet
 local at = 1 ---@type integer the next of them
@@ -119,6 +119,12 @@ local function next_change()
   return change
 end
 
+---Whether there is more than was dealt with so far: what is on the screen will be gone in a moment.
+---@return boolean
+function M.behind()
+  return at <= #taken or more
+end
+
 ---Deals with what is there, and comes back for the rest after the editor had its turn.
 function M.drain()
   local deadline = vim.uv.hrtime() + BUDGET_NS
@@ -134,7 +140,7 @@ function M.drain()
   for _, chat in ipairs(chats.all()) do
     chat.transcript:finish()
   end
-  if over and (at <= #taken or more) then
+  if over and M.behind() then
     again = again or assert(vim.uv.new_timer())
     again:start(1, 0, vim.schedule_wrap(M.drain))
   end

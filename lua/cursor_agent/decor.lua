@@ -2,13 +2,11 @@
 
 local clock = require("cursor_agent.clock")
 local format = require("cursor_agent.render.format")
+local painter = require("cursor_agent.painter")
 
 local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_decor")
-
----Work in one redraw of one window; the rest waits for the next turn of the loop.
-local BUDGET_NS = 4e6
 
 local ready = false
 local refreshing = {} ---@type table<integer, boolean>
@@ -60,9 +58,7 @@ local function on_win(_, win, buf, top, bottom)
   if not self then
     return false
   end
-  if not self:light(top, bottom, math.floor(vim.uv.hrtime() + BUDGET_NS)) then
-    M.refresh(buf)
-  end
+  painter.want(self, top, bottom)
   local marks = vim.api.nvim_buf_get_extmarks(buf, transcript.NS.aside, { top, 0 }, { bottom, -1 }, {})
   if #marks == 0 then
     return false

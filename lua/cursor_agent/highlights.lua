@@ -17,7 +17,6 @@ M.groups = {
   CursorAgentCommand = "String",
   CursorAgentPath = "Directory",
   CursorAgentDetail = "Comment",
-  CursorAgentOutput = "Normal",
   CursorAgentMore = "Comment",
   CursorAgentGutter = "NonText",
   CursorAgentLineNr = "LineNr",
@@ -42,6 +41,7 @@ M.groups = {
   CursorAgentWarning = "DiagnosticWarn",
   CursorAgentError = "DiagnosticError",
   CursorAgentWrapped = "NonText",
+  CursorAgentFence = "Comment",
   CursorAgentPlaceholder = "Comment",
   CursorAgentQueued = "Comment",
   CursorAgentBar = "WinBar",
@@ -135,7 +135,7 @@ local function set_all()
     vim.api.nvim_set_hl(0, group, { link = target, default = true })
   end
   for group in pairs(made) do
-    make_ansi(group)
+    make_ansi(group) -- of those that are no terminal colour nothing is made
   end
 end
 
@@ -156,8 +156,8 @@ end
 ---Makes the group of a terminal colour the first time it is used.
 ---@param group string
 function M.ensure(group)
-  if not made[group] and group:sub(1, 16) == "CursorAgentAnsi_" then
-    made[group] = true
+  if made[group] == nil then
+    made[group] = group:sub(1, 16) == "CursorAgentAnsi_"
     make_ansi(group)
   end
 end

@@ -3,6 +3,7 @@
 local folds = require("cursor_agent.folds")
 local highlights = require("cursor_agent.highlights")
 local message = require("cursor_agent.render.message")
+local painter = require("cursor_agent.painter")
 local render = require("cursor_agent.render")
 local syntax = require("cursor_agent.syntax")
 
@@ -15,8 +16,11 @@ local syntax = require("cursor_agent.syntax")
 ---@field parent integer?
 ---@field tail cursor_agent.render.Tail? of streamed text
 ---@field trimmed integer empty lines at its end that are not shown
----@field blocks integer[]? rows, from the entry's own, where a block of markdown begins
+---@field blocks cursor_agent.render.TextBlock[]? of streamed text; rows from the entry's own
 ---@field lit table<integer, integer|true> blocks that are coloured: true, or how many bytes there were then
+---@field lit_at integer when the last one was
+---@field drawn integer counts how often a block was rendered
+---@field painting integer which of those times is being coloured
 ---@field targets table<integer, cursor_agent.render.Target>? by row
 ---@field code cursor_agent.render.Code[]? not yet coloured
 ---@field asides integer[] marks of `asides`
@@ -83,6 +87,7 @@ function M.new(buf, cwd)
   by_buffer[buf] = self
   highlights.setup()
   require("cursor_agent.decor").setup()
+  painter.warm_up()
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = buf,
     desc = "cursor-agent: forget the transcript of a wiped buffer",
@@ -141,18 +146,22 @@ local function to_tail(win, last, grown)
     return
   end
   -- After a long jump it would put the last line in the middle of the window.
-  local low, high = math.max(last - height + 1, 1), last
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local rows = vim.api.nvim_win_text_height(win, { start_row = middle - 1, end_row = last - 1 }).all
-    if rows <= height then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
   vim.api.nvim_win_call(win, function()
-    vim.fn.winrestview({ topline = low })
+    local top, line, rows = last, last, 0
+    while line >= 1 do
+      local first = vim.fn.foldclosed(line)
+      local high = 1
+      if first == -1 then
+        first = line
+        high = vim.api.nvim_win_text_height(win, { start_row = line - 1, end_row = line - 1 }).all
+      end
+      rows = rows + high
+      if rows > height then
+        break
+      end
+      top, line = first, first - 1
+    end
+    vim.fn.winrestview({ topline = top })
   end)
 end
 
@@ -274,6 +283,9 @@ function Transcript:add(index, entry)
     parent = entry.parent,
     trimmed = 0,
     lit = {},
+    lit_at = 0,
+    drawn = 0,
+    painting = 0,
     asides = {},
   } ---@type cursor_agent.transcript.Item
   if above and above.tail then
@@ -340,14 +352,15 @@ end
 ---@param row integer
 ---@param mark cursor_agent.render.Mark
 function Transcript:add_mark(row, mark)
+  -- The block was made for this one use, so its tables may be written to.
   local opts = mark.opts
-  if type(opts.hl_group) == "string" then
+  if opts.hl_group then
     highlights.ensure(opts.hl_group --[[@as string]])
   end
   if opts.end_row then
-    opts = vim.tbl_extend("force", opts, { end_row = row + opts.end_row })
+    opts.end_row = row + opts.end_row
+    opts.strict = false
   end
-  opts.strict = false
   vim.api.nvim_buf_set_extmark(self.buf, NS.mark, row + mark.row, mark.col, opts)
 end
 
@@ -420,6 +433,7 @@ function Transcript:put(index, block, fresh)
   for row, asides in pairs(block.asides) do
     self:add_aside(item, top + row, asides)
   end
+  item.drawn = item.drawn + 1
   item.targets = next(block.targets) and block.targets or nil
   item.code = #block.code > 0 and block.code or nil
   if block.closed ~= nil or item.fold then
@@ -475,7 +489,16 @@ function Transcript:stream(index, text)
     })
   elseif item.blocks then
     for _, block in ipairs(piece.blocks) do
-      table.insert(item.blocks, row + block - top)
+      local at = row + block.row - top
+      local last = item.blocks[#item.blocks]
+      if last and last.row == at then
+        -- What began as text turned out to be a fence when its line was whole.
+        last.code = block.code
+        item.lit[#item.blocks] = nil
+      else
+        block.row = at
+        table.insert(item.blocks, block)
+      end
     end
   end
 end
@@ -634,113 +657,144 @@ function Transcript:target(row)
   return targets and targets[row - top], index
 end
 
----Colours what is visible and not coloured yet. Returns false when there was no time for all of it.
+---The first visible piece of text that is not coloured yet, as something to do; nil when there is none.
 ---@param top integer
 ---@param bottom integer
----@param deadline_ns integer
----@return boolean
-function Transcript:light(top, bottom, deadline_ns)
+---@return (fun(pause: cursor_agent.syntax.Pause))?
+function Transcript:next_unpainted(top, bottom)
   local index = self:entry_at(top)
-  if not index then
-    return true
-  end
-  while self.items[index] do
+  while index and self.items[index] do
     local item = self.items[index]
     local first, past = self:range(index)
     if first > bottom then
-      break
+      return nil
     end
-    local row = first + item.gap
-    if item.code then
-      if not self:light_code(item, row, deadline_ns) then
-        return false
-      end
-    elseif item.blocks and #item.blocks > 0 then
-      if not self:light_blocks(item, row, past, top, bottom, deadline_ns) then
-        return false
-      end
+    local piece = item.code and self:code_piece(index)
+      or item.blocks and self:block_piece(index, first, past, top, bottom)
+    if piece then
+      return piece
     end
     index = index + 1
   end
-  return true
 end
 
 ---@private
----@param item cursor_agent.transcript.Item
----@param row integer
----@param deadline_ns integer
----@return boolean
-function Transcript:light_code(item, row, deadline_ns)
-  while item.code and item.code[1] do
-    local code = item.code[1]
-    local lang = syntax.language_of(code.path)
-    if lang then
-      if vim.uv.hrtime() > deadline_ns then
-        return false
-      end
-      syntax.paint(self.buf, NS.syntax, lang, code.text, function(i)
-        local at = code.rows[i + 1]
-        return at and { row = row + at.row, col = at.col, apply = at.apply }
-      end, false)
-    end
-    table.remove(item.code, 1)
+---@param index integer
+---@return fun(pause: cursor_agent.syntax.Pause)
+function Transcript:code_piece(index)
+  local item = self.items[index]
+  local all = item.code --[=[@as cursor_agent.render.Code[] ]=]
+  local code = table.remove(all, 1)
+  if #all == 0 then
+    item.code = nil
   end
-  item.code = nil
-  return true
+  item.painting = item.drawn
+  return function(pause)
+    local lang = syntax.language_of(code.path)
+    local spans = lang and syntax.spans(lang, code.text, false, pause) or {}
+    -- Drawn anew meanwhile: the new lines have their own turn.
+    if #spans == 0 or item.painting ~= item.drawn or not self.items[index] then
+      return
+    end
+    local row = self:range(index) + item.gap
+    syntax.mark(self.buf, NS.syntax, spans, code.text, function(i)
+      local at = code.rows[i + 1]
+      return at and { row = row + at.row, col = at.col, apply = at.apply }
+    end)
+  end
 end
 
 ---@private
----@param item cursor_agent.transcript.Item
----@param row integer where the entry's text begins
+---@param index integer
+---@param entry_row integer
 ---@param past integer
 ---@param top integer
 ---@param bottom integer
----@param deadline_ns integer
----@return boolean
-function Transcript:light_blocks(item, row, past, top, bottom, deadline_ns)
-  if not syntax.available("markdown") then
-    return true
-  end
-  local blocks = item.blocks --[=[@as integer[] ]=]
+---@return (fun(pause: cursor_agent.syntax.Pause))?
+function Transcript:block_piece(index, entry_row, past, top, bottom)
+  local item = self.items[index]
+  local blocks = item.blocks --[=[@as cursor_agent.render.TextBlock[] ]=]
   local tail = item.tail --[[@as cursor_agent.render.Tail]]
+  local row = entry_row + item.gap
   -- The last block that begins at or above the first visible row.
   local low, high = 1, #blocks
   while low < high do
     local middle = math.ceil((low + high) / 2)
-    if row + blocks[middle] <= top then
+    if row + blocks[middle].row <= top then
       low = middle
     else
       high = middle - 1
     end
   end
   for i = low, #blocks do
-    local first = row + blocks[i]
+    local first = row + blocks[i].row
     if first > bottom then
-      break
+      return nil
     end
     local open = i == #blocks and not item.done
-    if item.lit[i] ~= true and not (open and item.lit[i] == tail.bytes) then
-      if vim.uv.hrtime() > deadline_ns then
-        return false
-      end
-      local last = blocks[i + 1] and row + blocks[i + 1] or past
-      local lines = vim.api.nvim_buf_get_lines(self.buf, first, last, true)
-      local cut = #tail.prefix
-      if cut > 0 then
-        for k, line in ipairs(lines) do
-          lines[k] = line:sub(cut + 1)
-        end
-      end
-      if item.lit[i] then
-        vim.api.nvim_buf_clear_namespace(self.buf, NS.syntax, first, last)
-      end
-      syntax.paint(self.buf, NS.syntax, "markdown", lines, function(k)
-        return { row = first + k, col = cut, apply = true }
-      end, self.conceal)
+    local lit = item.lit[i]
+    local due = lit == nil or not open or vim.uv.now() - item.lit_at >= painter.STREAMING_MS
+    if lit ~= true and due and not (open and lit == tail.bytes) then
       item.lit[i] = not open and true or tail.bytes
+      item.lit_at = vim.uv.now()
+      local last = blocks[i + 1] and row + blocks[i + 1].row or past
+      return self:paint_block(index, i, first, last)
     end
   end
-  return true
+end
+
+---@private
+---@param index integer
+---@param number integer of the block
+---@param first integer
+---@param past integer
+---@return fun(pause: cursor_agent.syntax.Pause)
+function Transcript:paint_block(index, number, first, past)
+  local item = self.items[index]
+  local all = item.blocks
+  local block = assert(all)[number]
+  local cut = #assert(item.tail).prefix
+  return function(pause)
+    local lines = vim.api.nvim_buf_get_lines(self.buf, first, past, false)
+    for k, line in ipairs(cut > 0 and lines or {}) do
+      lines[k] = line:sub(cut + 1)
+    end
+    local spans ---@type cursor_agent.syntax.Span[]
+    if block.code then
+      local fences = {} ---@type cursor_agent.syntax.Span[]
+      for _, k in ipairs({ 1, #lines }) do
+        local line = lines[k] or ""
+        if line:match("^%s*```") or line:match("^%s*~~~") then
+          fences[#fences + 1] = {
+            from_row = k - 1,
+            from_col = 0,
+            to_row = k - 1,
+            to_col = #line,
+            hl = "CursorAgentFence",
+            priority = 110,
+          }
+          lines[k] = ""
+        end
+      end
+      local lang = syntax.language_of_fence(block.code)
+      spans = lang and syntax.spans(lang, lines, false, pause) or {}
+      vim.list_extend(spans, fences)
+      for _, fence in ipairs(fences) do
+        lines[fence.from_row + 1] = (" "):rep(fence.to_col)
+      end
+    else
+      spans = syntax.spans("markdown", lines, self.conceal, pause)
+    end
+    -- Text above may have come or gone meanwhile; the block itself only grows.
+    if self.items[index] ~= item or all ~= item.blocks or not vim.api.nvim_buf_is_valid(self.buf) then
+      return
+    end
+    local row = self:range(index) + item.gap + block.row
+    vim.api.nvim_buf_clear_namespace(self.buf, NS.syntax, row, row + #lines)
+    syntax.mark(self.buf, NS.syntax, spans, lines, function(k)
+      return { row = row + k, col = cut, apply = true }
+    end)
+  end
 end
 
 return M

@@ -48,12 +48,13 @@ local function picture(name, turn, prepare)
         for _, win in ipairs(vim.fn.win_findbuf(buf)) do
           vim.wo[win].winbar = ""
         end
-        -- Colours come a few milliseconds at a time; the picture is of all of them.
-        require("cursor_agent.transcript").of(buf):light(0, 1000, math.huge)
       ]])
       if prepare then
         prepare(nvim)
       end
+      -- Colours come a few milliseconds at a time; the picture is of all of them.
+      nvim:screen()
+      nvim:wait("require('cursor_agent.painter').idle()")
       nvim:expect_screen(("chat-%s-%d"):format(name:gsub("%W+", "-"), width))
     end)
   end

@@ -17,7 +17,7 @@ local render = require("cursor_agent.render")
 ---@param prefix string
 ---@param pieces string[]
 ---@return string[] lines
----@return integer[] blocks
+---@return { [1]: integer, [2]: string? }[] blocks
 ---@return integer soft breaks
 local function write(prefix, pieces)
   local tail = message.tail(prefix)
@@ -26,7 +26,12 @@ local function write(prefix, pieces)
     local piece = message.append(tail, text)
     local row = #lines
     for _, block in ipairs(piece.blocks) do
-      table.insert(blocks, row + block)
+      local last = blocks[#blocks]
+      if last and last[1] == row + block.row then
+        last[2] = block.code
+      else
+        table.insert(blocks, { row + block.row, block.code })
+      end
     end
     lines[row] = lines[row] .. piece.first
     vim.list_extend(lines, piece.rest)
@@ -42,10 +47,10 @@ T.case("streamed text is the same however it is cut", function()
   T.eq(whole[1], "# Head")
   T.eq(whole[#whole], "end ü€😀")
   T.eq(
-    vim.tbl_map(function(line)
-      return whole[line]
+    vim.tbl_map(function(block)
+      return { whole[block[1]], block[2] }
     end, blocks),
-    { "# Head", "One *two*", "```lua", "- a", "end ü€😀" },
+    { { "# Head" }, { "One *two*" }, { "```lua", "lua" }, { "" }, { "- a" }, { "end ü€😀" } },
     "where a block of markdown begins"
   )
   for size = 1, 9 do

@@ -23,6 +23,9 @@ local FLAGS = { bold = "B", italic = "I", underline = "U", reverse = "R", strike
 ---@param style cursor_agent.render.Style
 ---@return string?
 function M.group(style)
+  if next(style) == nil then
+    return nil
+  end
   local flags = ""
   for _, name in ipairs({ "bold", "italic", "underline", "reverse", "strikethrough" }) do
     if style[name] then
@@ -84,7 +87,15 @@ local function select_rendition(style, parameters)
   for code in (parameters:gsub(":", ";") .. ";"):gmatch("(%d*);") do
     codes[#codes + 1] = tonumber(code) or 0
   end
-  local s = vim.deepcopy(style)
+  local s = {
+    fg = style.fg,
+    bg = style.bg,
+    bold = style.bold,
+    italic = style.italic,
+    underline = style.underline,
+    reverse = style.reverse,
+    strikethrough = style.strikethrough,
+  } ---@type cursor_agent.render.Style
   local i = 1
   while i <= #codes do
     local c = codes[i]

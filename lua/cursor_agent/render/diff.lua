@@ -23,6 +23,7 @@ function M.add(b, content, context, indent)
   local hunks = content.hunks or {}
   local width = number_width(hunks)
   local gutter = indent .. context.icons.gutter .. " "
+  local number_format = ("%%%dd "):format(width)
   local path = content.path or ""
   local new = { path = path, text = {}, rows = {} } ---@type cursor_agent.render.Code
   local old = { path = path, text = {}, rows = {} } ---@type cursor_agent.render.Code
@@ -43,8 +44,7 @@ function M.add(b, content, context, indent)
         local hl = sign == "+" and "CursorAgentDiffAdd" or sign == "-" and "CursorAgentDiffDelete" or nil
         local sign_hl = sign == "+" and "CursorAgentDiffAddSign" or sign == "-" and "CursorAgentDiffDeleteSign" or nil
         local row = b:line({
-          { gutter, "CursorAgentGutter" },
-          { ("%" .. width .. "d "):format(number), "CursorAgentLineNr" },
+          { gutter .. number_format:format(number), "CursorAgentLineNr" },
           { sign .. " ", sign_hl },
           { text },
         })

@@ -59,18 +59,20 @@ end
 ---@return integer row
 function Builder:line(chunks, asides)
   local row = #self.lines
-  local parts, col = {}, 0
-  for _, chunk in ipairs(chunks) do
-    local text, hl = chunk[1]:gsub("[\r\n]+", " "), chunk[2]
+  local line = ""
+  for i = 1, #chunks do
+    local text, hl = chunks[i][1], chunks[i][2]
     if text ~= "" then
-      if hl then
-        self:mark(row, col, { end_col = col + #text, hl_group = hl })
+      if text:find("[\r\n]") then
+        text = text:gsub("[\r\n]+", " ")
       end
-      parts[#parts + 1] = text
-      col = col + #text
+      if hl then
+        self:mark(row, #line, { end_col = #line + #text, hl_group = hl })
+      end
+      line = line .. text
     end
   end
-  self.lines[row + 1] = table.concat(parts)
+  self.lines[row + 1] = line
   if asides and #asides > 0 then
     self.asides[row] = asides
   end

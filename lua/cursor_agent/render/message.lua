@@ -14,19 +14,27 @@ M.MAX_LINE_BYTES = 4000
 ---A break is looked for at a space among so many last bytes.
 local BREAK_WITHIN_BYTES = 200
 
+---So much of a line is enough to tell a fence and its language.
+local LINE_START_BYTES = 64
+
+---A fenced block is coloured so many lines at a time, so that a long one that still grows is not read all over.
+local CODE_BLOCK_LINES = 80
+
 ---Where the text written so far ends.
 ---@class (exact) cursor_agent.render.Tail
 ---@field prefix string what each line begins with
 ---@field bytes integer text received so far
 ---@field width integer bytes on the last line, prefix not counted
 ---@field fence string? the marks of the code fence that is open
+---@field lang string its language, or ""
+---@field code_lines integer lines of it since the last block began
 ---@field line_start string the beginning of the last line, enough to tell a fence
 ---@field blank boolean the line before the last is empty
 
 ---@param prefix string
 ---@return cursor_agent.render.Tail
 function M.tail(prefix)
-  return { prefix = prefix, bytes = 0, width = 0, fence = nil, line_start = "", blank = true }
+  return { prefix = prefix, bytes = 0, width = 0, fence = nil, lang = "", code_lines = 0, line_start = "", blank = true }
 end
 
 ---Where to break a line that is too long: after a space, or else between two characters.
@@ -50,24 +58,56 @@ local function break_at(line, max)
   return i
 end
 
+---A part of the text that is coloured by itself: markdown, or the lines of a fenced block, some at a time.
+---@class (exact) cursor_agent.render.TextBlock
+---@field row integer where it begins
+---@field code string? the language of a fenced block
+
 ---@class (exact) cursor_agent.render.Piece
 ---@field first string goes on the end of the last line
 ---@field rest string[] new lines below it
 ---@field soft table<integer, boolean> which of `rest` only go on with the line above
----@field blocks integer[] which of `rest` begin a block of markdown of its own; 0 is the line `first` goes on
+---@field blocks cursor_agent.render.TextBlock[] that begin in it; row 0 is the line `first` goes on
+
+---@param blocks cursor_agent.render.TextBlock[]
+---@param row integer
+---@param code? string
+local function begin_block(blocks, row, code)
+  local last = blocks[#blocks]
+  if last and last.row == row then
+    last.code = code
+  else
+    blocks[#blocks + 1] = { row = row, code = code }
+  end
+end
 
 ---@param tail cursor_agent.render.Tail
-local function end_line(tail)
+---@param blocks cursor_agent.render.TextBlock[]
+---@param row integer of the line that ends
+local function end_line(tail, blocks, row)
   local start = tail.line_start
-  local marks = start:match("^%s*(```+)") or start:match("^%s*(~~~+)")
-  if tail.fence then
-    if marks and marks:sub(1, 1) == tail.fence:sub(1, 1) and #marks >= #tail.fence then
-      tail.fence = nil
-    end
-  elseif marks then
-    tail.fence = marks
+  local indent, marks, info = start:match("^(%s*)(```+)%s*([^`]*)$")
+  if not marks then
+    indent, marks, info = start:match("^(%s*)(~~~+)%s*(.*)$")
   end
-  tail.blank = not tail.fence and start:match("^%s*$") ~= nil
+  if tail.fence then
+    tail.code_lines = tail.code_lines + 1
+    if marks and info == "" and marks:sub(1, 1) == tail.fence:sub(1, 1) and #marks >= #tail.fence then
+      tail.fence = nil
+      begin_block(blocks, row + 1)
+    elseif tail.code_lines >= CODE_BLOCK_LINES then
+      tail.code_lines = 0
+      begin_block(blocks, row + 1, tail.lang)
+    end
+    tail.blank = false
+  elseif marks and #indent < 4 then
+    tail.fence, tail.code_lines = marks, 0
+    tail.lang = (info or ""):match("^[%w_+#-]+") or ""
+    begin_block(blocks, row, tail.lang)
+    tail.blank = false
+  else
+    tail.blank = start:match("^%s*$") ~= nil
+  end
   tail.width, tail.line_start = 0, ""
 end
 
@@ -90,12 +130,12 @@ function M.append(tail, text)
     if tail.width == 0 then
       -- An empty line above that is followed by a line that is not indented: what comes stands by itself.
       if tail.blank and not tail.fence and not part:find("^%s") then
-        piece.blocks[#piece.blocks + 1] = out
+        begin_block(piece.blocks, out)
       end
       line_parts[#line_parts + 1] = prefix
     end
-    if #tail.line_start < 16 then
-      tail.line_start = tail.line_start .. part:sub(1, 16)
+    if #tail.line_start < LINE_START_BYTES then
+      tail.line_start = tail.line_start .. part:sub(1, LINE_START_BYTES)
     end
     line_parts[#line_parts + 1] = part
     tail.width = tail.width + #part
@@ -140,7 +180,7 @@ function M.append(tail, text)
       line_parts[1] = bare
     end
     flush()
-    end_line(tail)
+    end_line(tail, piece.blocks, out)
     out = out + 1
     at = newline + 1
   end

@@ -177,7 +177,7 @@ local function add_text(b, content, context, indent, from_end)
   local function put(line)
     local plain, spans, after = ansi.line(line, style)
     style = after
-    local row = b:line({ gutter, { plain, #spans == 0 and "CursorAgentOutput" or nil } })
+    local row = b:line({ gutter, { plain } })
     for _, span in ipairs(spans) do
       b:mark(row, #gutter[1] + span.from, { end_col = #gutter[1] + span.to, hl_group = span.hl })
     end

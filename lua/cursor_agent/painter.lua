@@ -1,0 +1,113 @@
+-- Colours what is visible of the chats, a few milliseconds at a time, between the things that matter more.
+
+local changes = require("cursor_agent.changes")
+
+local M = {}
+
+---While text comes faster than it can be shown, colours wait.
+local FLOOD_MS = 20
+
+---Work at one go.
+local BUDGET_NS = 3e6
+
+---The block that is being written is coloured again at most this often.
+M.STREAMING_MS = 60
+
+---@class (exact) cursor_agent.painter.View
+---@field top integer
+---@field bottom integer
+
+---@type table<cursor_agent.Transcript, cursor_agent.painter.View>
+local wanted = {}
+
+local timer = assert(vim.uv.new_timer())
+local deadline = 0
+local work ---@type thread?
+
+---@async
+local function pause()
+  if vim.uv.hrtime() > deadline then
+    coroutine.yield()
+  end
+end
+
+---@return boolean more
+local function step()
+  if not work then
+    local transcript, view = next(wanted)
+    if not transcript or not view then
+      return false
+    end
+    if not vim.api.nvim_buf_is_valid(transcript.buf) then
+      wanted[transcript] = nil
+      return true
+    end
+    local piece = transcript:next_unpainted(view.top, view.bottom)
+    if not piece then
+      wanted[transcript] = nil
+      return true
+    end
+    work = coroutine.create(piece)
+  end
+  local ok, problem = coroutine.resume(work, pause)
+  if not ok then
+    require("cursor_agent.notify").once("colouring failed: " .. tostring(problem), "warn")
+  end
+  if not ok or coroutine.status(work) == "dead" then
+    work = nil
+  end
+  return true
+end
+
+local function run()
+  if changes.behind() then
+    timer:start(FLOOD_MS, 0, vim.schedule_wrap(run))
+    return
+  end
+  deadline = math.floor(vim.uv.hrtime() + BUDGET_NS)
+  local more = true
+  while more and vim.uv.hrtime() < deadline do
+    more = step()
+  end
+  if more then
+    -- A millisecond leaves room for input and drawing.
+    timer:start(1, 0, vim.schedule_wrap(run))
+  end
+end
+
+---Asks for the rows of a transcript that are on the screen to be coloured.
+---@param transcript cursor_agent.Transcript
+---@param top integer
+---@param bottom integer
+function M.want(transcript, top, bottom)
+  local view = wanted[transcript]
+  if view then
+    view.top, view.bottom = top, bottom
+    return
+  end
+  wanted[transcript] = { top = top, bottom = bottom }
+  if not timer:is_active() then
+    timer:start(0, 0, vim.schedule_wrap(run))
+  end
+end
+
+---Loads what messages are read with before the first one comes.
+function M.warm_up()
+  if work then
+    return
+  end
+  work = coroutine.create(function()
+    local syntax = require("cursor_agent.syntax")
+    syntax.load("markdown", coroutine.yield)
+    syntax.load("markdown_inline", coroutine.yield)
+  end)
+  timer:start(1, 0, vim.schedule_wrap(run))
+end
+
+---Whether everything asked for is done.
+---@return boolean
+function M.idle()
+  return work == nil and next(wanted) == nil
+end
+
+return M

@@ -1,0 +1,177 @@
+-- What the bench plays: one scenario of the scripted agent for each way a chat can grow large.
+
+local M = {}
+
+---@class bench.Scenario
+---@field name string
+---@field scenario table as `cursor-agent-demo play` reads it
+---@field load string? a past session to go on with, instead of a prompt
+---@field lines integer at least so many lines are in the buffer at the end
+
+local WORDS = vim.split(
+  "the parser reads a `list` of items and **each** of them ends with a comma unless it is the last one of its kind",
+  " "
+)
+
+---@param count integer
+---@return string
+local function paragraph(count)
+  local words = {}
+  for i = 1, count do
+    words[i] = WORDS[(i * 7) % #WORDS + 1]
+  end
+  return table.concat(words, " ")
+end
+
+---20,000 chunks of a word or two, in paragraphs and code blocks.
+---@return bench.Scenario
+local function chunks()
+  return {
+    name = "20,000 chunks of text",
+    lines = 1000,
+    scenario = {
+      turns = {
+        {
+          {
+            ["repeat"] = {
+              times = 200,
+              steps = {
+                { text = "## A heading\n\n" },
+                { chunks = { count = 78, text = "word **${n}** " } },
+                { text = "\n\n```lua\n" },
+                { chunks = { count = 18, text = "local v${n} = f(${n}) -- a comment\n" } },
+                { text = "```\n\n" },
+              },
+            },
+          },
+        },
+      },
+    },
+  }
+end
+
+---500 tool calls with 20 lines of output each, every second one an edit.
+---@return bench.Scenario
+local function tools()
+  local steps = {}
+  for i = 1, 500 do
+    local id = "t" .. i
+    local edit = i % 2 == 0
+    local lines = {}
+    for k = 1, 20 do
+      lines[k] = ("line %d of call %d, \27[32mgreen\27[0m"):format(k, i)
+    end
+    local text = table.concat(lines, "\n")
+    steps[#steps + 1] = {
+      update = {
+        sessionUpdate = "tool_call",
+        toolCallId = id,
+        title = "Tool " .. i,
+        kind = edit and "edit" or "execute",
+        status = "pending",
+      },
+    }
+    steps[#steps + 1] = {
+      update = {
+        sessionUpdate = "tool_call_update",
+        toolCallId = id,
+        status = "completed",
+        content = {
+          edit and {
+            type = "diff",
+            path = ("${cwd}/f%d.lua"):format(i),
+            oldText = "local a = 1\n",
+            newText = "local a = 2\n" .. text:gsub("\27%[%d*m", "") .. "\n",
+          } or { type = "content", content = { type = "text", text = text } },
+        },
+      },
+    }
+  end
+  return { name = "500 tool calls of 20 lines", lines = 5000, scenario = { turns = { steps } } }
+end
+
+---One command whose output is sent whole again each time it has grown by a line.
+---@return bench.Scenario
+local function cumulative()
+  local steps = {
+    {
+      update = {
+        sessionUpdate = "tool_call",
+        toolCallId = "t",
+        title = "`make`",
+        kind = "execute",
+        status = "in_progress",
+      },
+    },
+  }
+  local lines = {}
+  for i = 1, 1000 do
+    lines[i] = ("[%d/1000] compiling unit %d"):format(i, i)
+    steps[#steps + 1] = {
+      update = {
+        sessionUpdate = "tool_call_update",
+        toolCallId = "t",
+        content = { { type = "content", content = { type = "text", text = table.concat(lines, "\n") } } },
+      },
+    }
+  end
+  return { name = "1,000 cumulative updates of one call", lines = 10, scenario = { turns = { steps } } }
+end
+
+---@return bench.Scenario
+local function long_line()
+  return {
+    name = "one line of 5 MB",
+    lines = 1000,
+    scenario = {
+      turns = {
+        { { big_text = { text = "0123456789 ", times = math.floor(5 * 1024 * 1024 / 11) } }, { text = "\nend\n" } },
+      },
+    },
+  }
+end
+
+---A past session of 10,000 entries.
+---@return bench.Scenario
+local function reload()
+  local updates = {}
+  local function add(kind, text)
+    updates[#updates + 1] = { sessionUpdate = kind, content = { type = "text", text = text } }
+  end
+  for i = 1, 2000 do
+    add("user_message_chunk", ("Question %d: %s"):format(i, paragraph(12)))
+    add("agent_thought_chunk", paragraph(30))
+    updates[#updates + 1] = {
+      sessionUpdate = "tool_call",
+      toolCallId = "r" .. i,
+      title = "Read file " .. i,
+      kind = "read",
+      status = "completed",
+      content = { { type = "content", content = { type = "text", text = "one\ntwo\nthree" } } },
+    }
+    add("agent_message_chunk", ("Answer %d.\n\n%s\n\n```lua\nlocal x = %d\n```\n"):format(i, paragraph(40), i))
+    updates[#updates + 1] = {
+      sessionUpdate = "tool_call",
+      toolCallId = "e" .. i,
+      title = "Edit file " .. i,
+      kind = "edit",
+      status = "completed",
+      content = {
+        { type = "diff", path = ("${cwd}/f%d.lua"):format(i), oldText = "local a = 1\n", newText = "local a = 2\n" },
+      },
+    }
+  end
+  return {
+    name = "reload of 10,000 entries",
+    lines = 20000,
+    load = "past",
+    scenario = { sessions = { { sessionId = "past", title = "Long", updates = updates } } },
+  }
+end
+
+---@return bench.Scenario[]
+function M.all()
+  return { chunks(), tools(), cumulative(), long_line(), reload() }
+end
+
+return M
