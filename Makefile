@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(TARGET_DIR)/release
 # Cargo decides what is out of date: its targets are never up to date for make.
-.PHONY: build demo test test-rust test-e2e screenshots lint fmt tools clean help
+.PHONY: build demo test test-rust test-e2e screenshots bench lint fmt tools clean help
 
 ifeq ($(shell uname -s),Darwin)
 BUILT_LIBRARY := $(RELEASE)/libcursor_agent.dylib
@@ -40,6 +40,9 @@ test-e2e: build ## run the end-to-end cases; CASE=text for those whose name hold
 screenshots: build ## write the reference screenshots anew; CASE=text, then read the diff
 	@UPDATE_SCREENSHOTS=1 NVIM="$$(scripts/nvims newest)" scripts/test e2e "$(CASE)"
 	@UPDATE_SCREENSHOTS=version scripts/test e2e "$(CASE)"
+
+bench: build ## print how long the chat blocks the editor, beside a plain client; CASE=text, NVIM=path
+	@scripts/bench "$(CASE)"
 
 lint: build tools ## check format and lints, Rust and Lua
 	@scripts/lint

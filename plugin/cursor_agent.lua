@@ -18,6 +18,7 @@ end, {
 })
 
 -- The names are repeated here so that mapping them costs no `require`; a test compares them with `actions.lua`.
+local map = vim.api.nvim_set_keymap
 for _, name in ipairs({
   "accept",
   "add-context",
@@ -88,11 +89,11 @@ for _, name in ipairs({
   "toggle",
   "yank-code",
 }) do
-  local lhs = ("<Plug>(cursor-agent-%s)"):format(name)
-  local rhs = ("<Cmd>lua require('cursor_agent.actions').run('%s')<CR>"):format(name)
-  vim.api.nvim_set_keymap("n", lhs, rhs, { noremap = true, desc = "cursor-agent: " .. name })
-  vim.api.nvim_set_keymap("x", lhs, rhs, { noremap = true, desc = "cursor-agent: " .. name })
-  vim.api.nvim_set_keymap("i", lhs, rhs, { noremap = true, desc = "cursor-agent: " .. name })
+  local lhs = "<Plug>(cursor-agent-" .. name .. ")"
+  local rhs = "<Cmd>lua require('cursor_agent.actions').run('" .. name .. "')<CR>"
+  local opts = { noremap = true, desc = "cursor-agent: " .. name }
+  map("", lhs, rhs, opts)
+  map("i", lhs, rhs, opts)
 end
 
 -- A chat that `:mksession` wrote down has no session behind it any more: its windows are closed again.

@@ -194,4 +194,15 @@ function M.mark(buf, ns, spans, lines, place)
   end
 end
 
+---Colours a short text at once.
+---@param buf integer
+---@param ns integer
+---@param lang string
+---@param lines string[]
+---@param place fun(row: integer): cursor_agent.syntax.Place?
+---@param conceal boolean
+function M.paint(buf, ns, lang, lines, place, conceal)
+  M.mark(buf, ns, M.spans(lang, lines, conceal, function() end), lines, place)
+end
+
 return M

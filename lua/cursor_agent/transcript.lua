@@ -751,8 +751,7 @@ end
 ---@return fun(pause: cursor_agent.syntax.Pause)
 function Transcript:paint_block(index, number, first, past)
   local item = self.items[index]
-  local all = item.blocks
-  local block = assert(all)[number]
+  local block = assert(item.blocks)[number]
   local cut = #assert(item.tail).prefix
   return function(pause)
     local lines = vim.api.nvim_buf_get_lines(self.buf, first, past, false)
@@ -786,7 +785,7 @@ function Transcript:paint_block(index, number, first, past)
       spans = syntax.spans("markdown", lines, self.conceal, pause)
     end
     -- Text above may have come or gone meanwhile; the block itself only grows.
-    if self.items[index] ~= item or all ~= item.blocks or not vim.api.nvim_buf_is_valid(self.buf) then
+    if self.items[index] ~= item or assert(item.blocks)[number] ~= block or not vim.api.nvim_buf_is_valid(self.buf) then
       return
     end
     local row = self:range(index) + item.gap + block.row

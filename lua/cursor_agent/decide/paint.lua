@@ -90,7 +90,7 @@ end
 ---@param place fun(row: integer): cursor_agent.syntax.Place?
 local function colour(buf, path, lines, place)
   local lang = syntax.language_of(path)
-  if lang then
+  if lang and syntax.available(lang) then
     syntax.paint(buf, NS, lang, lines, place, false)
     return
   end
