@@ -31,11 +31,21 @@ local function with_chat(work)
 end
 
 ---Runs a function of the public interface.
----@param name "cancel"|"close"|"open"|"toggle"
+---@param name "cancel"|"close"
 ---@return fun()
 local function api(name)
   return function()
     local run = require("cursor_agent")[name] --[[@as fun(): any, string?]]
+    notify.report(run())
+  end
+end
+
+---Runs what a person asked for, who may have to choose first.
+---@param name "open"|"toggle"|"new"
+---@return fun()
+local function pick(name)
+  return function()
+    local run = require("cursor_agent.pick")[name] --[[@as fun(): any, string?]]
     notify.report(run())
   end
 end
@@ -224,15 +234,13 @@ M.list = {
     desc = "Show or hide the todos",
     run = call("decide.todos", "toggle"),
   },
-  { name = "toggle", desc = "Open or close the chat", run = api("toggle") },
-  { name = "open", desc = "Open the chat", run = api("open") },
+  { name = "toggle", desc = "Open or close the chat", run = pick("toggle") },
+  { name = "open", desc = "Open the chat", run = pick("open") },
   { name = "close", desc = "Close the chat; the session goes on", run = api("close"), keys = { chat = { "q" } } },
   {
     name = "new",
     desc = "Start a new session",
-    run = function()
-      notify.report(require("cursor_agent").new({ enter = true }))
-    end,
+    run = pick("new"),
   },
   {
     name = "prompt",

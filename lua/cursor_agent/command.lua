@@ -87,7 +87,7 @@ M.subcommands = {
   open = {
     desc = "Open the chat",
     run = function(args)
-      return require("cursor_agent").open({ agent = args.words[1] })
+      return require("cursor_agent.pick").open(args.words[1])
     end,
     complete = function()
       return require("cursor_agent.config").agent_names()
@@ -106,13 +106,13 @@ M.subcommands = {
   toggle = {
     desc = "Open or close the chat",
     run = function()
-      return require("cursor_agent").toggle()
+      return require("cursor_agent.pick").toggle()
     end,
   },
   new = {
     desc = "Start a new session, with the agent named",
     run = function(args)
-      return require("cursor_agent").new({ agent = args.words[1], enter = true })
+      return require("cursor_agent.pick").new(args.words[1])
     end,
     complete = function()
       return require("cursor_agent.config").agent_names()
@@ -121,23 +121,25 @@ M.subcommands = {
   prompt = {
     desc = "Send a prompt; a range goes along as context. Without text, open the prompt",
     run = function(args)
-      local chat, why = require("cursor_agent.chat").ensure()
-      if not chat then
-        return nil, why
-      end
-      local item = selection(args, chat)
-      if args.rest == "" then
-        require("cursor_agent.window").open(chat, { enter = true })
-        if item then
-          chat.prompt:attach(item)
+      return require("cursor_agent.welcome").enter(nil, function(agent)
+        local chat, why = require("cursor_agent.chat").ensure({ agent = agent })
+        if not chat then
+          return nil, why
         end
-        return true
-      end
-      local number, problem = chat.prompt:submit(args.rest, item and { item } or {})
-      if number then
-        require("cursor_agent.window").open(chat)
-      end
-      return number, problem
+        local item = selection(args, chat)
+        if args.rest == "" then
+          require("cursor_agent.window").open(chat, { enter = true })
+          if item then
+            chat.prompt:attach(item)
+          end
+          return true
+        end
+        local number, problem = chat.prompt:submit(args.rest, item and { item } or {})
+        if number then
+          require("cursor_agent.window").open(chat)
+        end
+        return number, problem
+      end)
     end,
   },
   cancel = {

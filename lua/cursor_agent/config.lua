@@ -109,6 +109,33 @@ M.schema = {
   field("keymaps.todos.*", "keys", nil, "Keys of the todos by action; false for none. See `g?`."),
 }
 
+---What an option without a default may look like, in Lua.
+---@type table<string, string>
+M.examples = {
+  ["agents.*.command"] = '{ "agent", "acp" }',
+  ["agents.*.env"] = '{ HTTPS_PROXY = "http://proxy:3128" }',
+  ["agents.*.title"] = '"Cursor at work"',
+  ["agents.*.auth_method"] = '"cursor_login"',
+  ["agents.*.auth_order"] = '{ "gemini-api-key", "oauth-personal" }',
+  ["agents.*.status_command"] = '{ "agent", "status" }',
+  ["agents.*.login_command"] = '{ "agent", "login" }',
+  ["agents.*.version_command"] = '{ "agent", "--version" }',
+  ["agents.*.install_hint"] = '"Ask the help desk for it."',
+  ["agents.*.cursor"] = "true",
+  ["agents.*.endpoint"] = '"https://api2.cursor.sh"',
+  ["agents.*.insecure"] = "true",
+  ["agents.*.api_key"] = "function() return vim.env.WORK_CURSOR_KEY end",
+  ["agents.*.auth_token"] = "function() return vim.env.WORK_CURSOR_TOKEN end",
+  ["agents.*.mode"] = '"plan"',
+  ["agents.*.model"] = '"composer-2.5"',
+  ["agents.*.options"] = '{ effort = "high", fast = "true" }',
+  ["agents.*.mcp_servers"] = '{ { name = "git", command = "mcp-git", args = {}, env = {} } }',
+  ["agents.*.additional_directories"] = '{ "/home/me/notes" }',
+  ["keymaps.chat.*"] = '{ "<C-c>", "<Esc><Esc>" }',
+  ["keymaps.prompt.*"] = '"<C-CR>"',
+  ["keymaps.queue.*"] = "false",
+}
+
 ---@param value any
 ---@return boolean
 local function is_string(value)
@@ -270,6 +297,53 @@ local function nearest(wrong, names)
   return best
 end
 
+---What other clients of the protocol call things, by where they stand; here is what to write instead.
+---@type table<string, table<string, string>>
+local FOREIGN = {
+  [""] = {
+    acp_providers = "`agents`, with program and arguments in one `command`",
+    adapters = "`agents`, with program and arguments in one `command`",
+    behaviour = "single options of `chat` and `prompt`",
+    interactions = "`agent` and `agents`",
+    mappings = "`keymaps`",
+    mcp_servers = "`agents.NAME.mcp_servers`",
+    mode = "`agents.NAME.mode`",
+    model = "`agents.NAME.model`",
+    provider = "`agent`",
+    providers = "`agents`",
+    strategies = "`agent` and `agents`",
+    windows = "`window`",
+  },
+  ["agents.*"] = {
+    args = "`command`, after the program",
+    auth = "`auth_method`",
+    default_mode = "`mode`",
+    initial_model = "`model`",
+    model_id = "`model`",
+    name = "`title`",
+  },
+}
+
+---What was probably meant by a name that is unknown.
+---@param name any
+---@param path string of the table it stands in
+---@param names table<string, cursor_agent.config.Node> what is known there
+---@return string
+local function meant_instead(name, path, names)
+  if type(name) ~= "string" then
+    return ""
+  end
+  local place = path:find("^agents%.[^.]+$") and "agents.*" or path
+  local here = FOREIGN[place] and FOREIGN[place][name]
+  if here then
+    return (": other clients call it so; here it is %s (:help cursor-agent-migrate)"):format(here)
+  end
+  local known = vim.tbl_keys(names)
+  table.sort(known)
+  local meant = nearest(name, known)
+  return meant and (", did you mean `%s`?"):format(meant) or ""
+end
+
 ---Checks options against the schema.
 ---@param opts any
 ---@return table clean what is right
@@ -291,7 +365,9 @@ function M.check(opts)
         end
         return nil
       elseif not fits then
-        table.insert(problems, ("option `%s`: expected %s, got %s"):format(path, kind.says, M.describe(value, f.type)))
+        local example = M.examples[f.path] and ", such as " .. M.examples[f.path] or ""
+        local got = M.describe(value, f.type)
+        table.insert(problems, ("option `%s`: expected %s%s, got %s"):format(path, kind.says, example, got))
         return nil
       end
       if f.choices and not vim.list_contains(f.choices, value) then
@@ -315,13 +391,7 @@ function M.check(opts)
       if child then
         clean[name] = walk(item, child, at)
       else
-        local known = vim.tbl_keys(names)
-        table.sort(known)
-        local meant = type(name) == "string" and nearest(name, known)
-        table.insert(
-          problems,
-          ("unknown option `%s`%s"):format(at, meant and (", did you mean `%s`?"):format(meant) or "")
-        )
+        table.insert(problems, ("unknown option `%s`%s"):format(at, meant_instead(name, path, names)))
       end
     end
     return clean

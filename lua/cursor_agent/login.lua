@@ -19,36 +19,19 @@ function M.open(chat)
   if vim.fn.executable(login.command[1]) == 0 then
     return nil, ("cannot run `%s`: there is no such program"):format(table.concat(login.command, " "))
   end
-  local code = require("cursor_agent.window").code_window()
-  local buf = vim.api.nvim_create_buf(false, true)
-  vim.bo[buf].bufhidden = "wipe"
-  vim.api.nvim_open_win(buf, true, { split = code and "below" or "left", win = code or -1 })
-  -- Where the agent looks for its login may depend on its own environment.
-  local agent = require("cursor_agent.config").get().agents[chat.agent]
-  local env = vim.tbl_extend("force", agent and agent.env or {}, login.env or {})
-  local options = {
+  require("cursor_agent.terminal").open(login.command, {
     cwd = chat.cwd,
-    env = next(env) and env or nil,
-    on_exit = function(_, status)
+    env = login.env,
+    on_exit = function(status, close)
       if status == 0 then
         notify.notify(("logged in to %s"):format(chat.agent))
         library.logged_in(chat.key)
-        if vim.api.nvim_buf_is_valid(buf) then
-          pcall(vim.api.nvim_buf_delete, buf, { force = true })
-        end
+        close()
       else
         notify.notify(("`%s` ended with exit code %d"):format(table.concat(login.command, " "), status), "error")
       end
     end,
-  }
-  if vim.fn.has("nvim-0.11") == 1 then
-    options.term = true
-    vim.fn.jobstart(login.command, options)
-  else
-    ---@diagnostic disable-next-line: deprecated
-    vim.fn.termopen(login.command, options)
-  end
-  vim.cmd.startinsert()
+  })
   return true
 end
 

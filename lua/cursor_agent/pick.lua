@@ -5,6 +5,7 @@ local context = require("cursor_agent.context")
 local format = require("cursor_agent.render.format")
 local native = require("cursor_agent.native")
 local notify = require("cursor_agent.notify")
+local welcome = require("cursor_agent.welcome")
 
 local M = {}
 
@@ -220,15 +221,43 @@ end
 ---Opens the prompt, with the selection attached when there is one.
 function M.prompt_with_selection()
   local item = visual_selection(vim.fn.getcwd())
-  local key, why = require("cursor_agent").open()
-  if not key then
-    notify.report(nil, why)
-    return
-  end
-  local chat = chats.current()
-  if chat and item then
-    chat.prompt:attach(item)
-  end
+  notify.report(welcome.enter(nil, function(agent)
+    local key, why = require("cursor_agent").open({ agent = agent })
+    local chat = key and chats.current()
+    if chat and item then
+      chat.prompt:attach(item)
+    end
+    return key, why
+  end))
+end
+
+---Opens the chat and goes to its prompt.
+---@param agent? string
+---@return any, string?
+function M.open(agent)
+  return welcome.enter(agent, function(chosen)
+    return require("cursor_agent").open({ agent = chosen })
+  end)
+end
+
+---Opens the chat, or takes it off the tab.
+---@return any, string?
+function M.toggle()
+  return welcome.enter(nil, function(agent)
+    if agent then
+      return require("cursor_agent").open({ agent = agent })
+    end
+    return require("cursor_agent").toggle()
+  end)
+end
+
+---Starts a new session.
+---@param agent? string
+---@return any, string?
+function M.new(agent)
+  return welcome.enter(agent, function(chosen)
+    return require("cursor_agent").new({ agent = chosen, enter = true })
+  end, true)
 end
 
 ---Attaches the selection, or the current file, to the next prompt.

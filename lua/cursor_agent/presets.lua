@@ -80,6 +80,18 @@ M.agents = {
   },
 }
 
+---What installs an agent, in a shell.
+---@type table<string, string>
+M.install_commands = {
+  cursor = "curl https://cursor.com/install -fsS | bash",
+  claude = "npm install -g @agentclientprotocol/claude-agent-acp",
+  gemini = "npm install -g @google/gemini-cli",
+  codex = "npm install -g @agentclientprotocol/codex-acp",
+  opencode = "npm install -g opencode-ai",
+  goose = "npm install -g @aaif/goose",
+  qwen = "npm install -g @qwen-code/qwen-code",
+}
+
 ---What one should know of an agent before one relies on it, for `:checkhealth` and the help.
 ---@type table<string, string>
 M.notes = {
