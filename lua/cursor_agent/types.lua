@@ -147,6 +147,7 @@
 ---@field status "pending"|"in_progress"|"completed"|"failed"|"cancelled"|string
 ---@field name string?
 ---@field decision integer? the decision that waits for the user
+---@field rejected boolean? the user said no
 ---@field command string? of an execute call
 ---@field exit_code integer?
 ---@field signal string?

@@ -229,6 +229,7 @@ case("an edit that is rejected is not made, and the turn goes on", function(chil
   T.eq(read(child.work .. "/new.txt"), nil)
   T.eq(read(hello), "Hello, world\nsecond line\n")
   T.eq(tool_calls(child), { "edit failed" })
+  child:wait_screen("rejected")
   T.eq(model:tool_result().is_error, true)
   T.eq(changes(child), {})
   T.eq(child:events("CursorAgentEdit"), {})

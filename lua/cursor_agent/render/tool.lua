@@ -50,6 +50,9 @@ end
 local function state(tool, icons)
   if tool.decision then
     return icons.waiting, "CursorAgentWaiting"
+  elseif tool.rejected then
+    -- Whatever the agent calls it: Cursor says `completed`, Claude `failed`, Gemini nothing.
+    return icons.cancelled, "CursorAgentCancelled"
   elseif M.failed(tool) then
     return icons.failed, "CursorAgentFailed"
   elseif tool.status == "completed" then
@@ -253,6 +256,8 @@ function M.render(entry, context)
   local asides = {} ---@type cursor_agent.render.Aside[]
   if tool.decision then
     table.insert(asides, { text = "waits for you", hl = "CursorAgentWaiting" })
+  elseif tool.rejected then
+    table.insert(asides, { text = "rejected", hl = "CursorAgentAside" })
   elseif tool.status == "in_progress" then
     table.insert(asides, { since = entry.started_ms, hl = "CursorAgentAside" })
   else
