@@ -600,6 +600,11 @@ impl Engine {
     }
 
     fn on_session_error(&mut self, key: Key, phase: Phase, error: &RpcError) {
+        // The id it was to have is nobody's.
+        let agent = self.sessions.get(&key).map(|session| session.agent);
+        if let Some(agent) = agent.and_then(|id| self.agents.get_mut(&id)) {
+            agent.sessions.retain(|_, of| *of != key);
+        }
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -627,6 +632,7 @@ impl Engine {
         let message = format!(
             "{name}: {why}\n  :CursorAgent restart tries again · :CursorAgent log shows the wire"
         );
+        self.end_decisions(|decision| decision.key == key, "cancelled");
         if let Some(session) = self.sessions.get_mut(&key) {
             session.phase = Phase::Lost;
             session.error = Some(message.clone());
@@ -687,8 +693,8 @@ impl Engine {
             )
         };
         agent.link = Link::Failed(message.clone());
-        self.lose_sessions(proc.agent, Some(&message));
         self.forget_calls(proc);
+        self.lose_sessions(proc.agent, Some(&message));
         for key in self.keys_of(proc.agent) {
             self.event(
                 key,

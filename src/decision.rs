@@ -294,7 +294,10 @@ fn form(questions: &[Question], answer: &Answer) -> Result<Value, String> {
             .map(Vec::as_slice)
             .unwrap_or_default();
         let value = if chosen.is_empty() {
-            question.default.clone()
+            question
+                .default
+                .clone()
+                .filter(|value| fits(question, value))
         } else {
             Some(typed(question, chosen)?)
         };
@@ -329,9 +332,24 @@ fn typed(question: &Question, chosen: &[String]) -> Result<Value, String> {
         Some("number") => first
             .trim()
             .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
             .map(Value::from)
-            .map_err(|_| wrong("a number")),
+            .ok_or_else(|| wrong("a number")),
         _ => Ok(json!(first)),
+    }
+}
+
+/// Whether a default is of the type its own field asks for.
+fn fits(question: &Question, value: &Value) -> bool {
+    match question.value_type.as_deref() {
+        Some("array") => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_string)),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        _ => value.is_string(),
     }
 }
 

@@ -142,6 +142,12 @@ impl Engine {
             .values()
             .find(|agent| agent.spec == spec)
             .map(|agent| agent.id);
+        if let Some(load) = &wanted.load {
+            let mut mine = self.sessions.values().filter(|s| Some(s.agent) == known);
+            if mine.any(|s| s.is_called(load)) {
+                return Err(format!("session {load} is open already"));
+            }
+        }
         let id = known.unwrap_or_else(|| {
             let id = self.last_agent.advance();
             self.agents.insert(id, Agent::new(id, spec.clone()));
@@ -169,11 +175,11 @@ impl Engine {
         let mut offers_close = false;
         if let Some(agent) = self.agents.get_mut(&id) {
             offers_close = agent.caps.session.close && agent.link == Link::Ready;
-            agent.subagents.retain(|_, (owner, _)| *owner != key);
-            if let Some(session_id) = &session.session_id {
-                agent.sessions.remove(session_id);
-                agent.closed.insert(session_id.clone());
-            }
+            // One that is being loaded has its id already; what subagents of it still say is nobody's either.
+            let ids = agent.sessions.extract_if(|_, owner| *owner == key);
+            agent.closed.extend(ids.map(|(id, _)| id));
+            let ids = agent.subagents.extract_if(|_, (owner, _)| *owner == key);
+            agent.closed.extend(ids.map(|(id, _)| id));
         }
         if let Some(session_id) = session.session_id {
             if session.turn.is_some() {

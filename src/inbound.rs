@@ -142,7 +142,7 @@ impl Engine {
         let mine = || {
             self.sessions
                 .values()
-                .filter(move |session| session.agent == id)
+                .filter(move |session| session.agent == id && session.phase != Phase::Lost)
         };
         let running = mine().filter(|session| session.turn.is_some());
         running
@@ -267,7 +267,7 @@ impl Engine {
                         shown.text.push('\n');
                     }
                     shown.text.push_str(&text);
-                    self.outbox.append(key, entry);
+                    self.outbox.entry(key, entry);
                 }
             }
             SessionUpdate::Unknown(unknown) => {

@@ -233,6 +233,15 @@ impl Session {
         }
     }
 
+    /// Whether this is the agent's id of it, or will be once it is loaded.
+    pub fn is_called(&self, id: &str) -> bool {
+        let loading = self.wanted.load.as_deref();
+        self.session_id
+            .as_ref()
+            .map_or(loading, |id| Some(id.as_str()))
+            == Some(id)
+    }
+
     /// The option that holds the mode or the model.
     pub fn option_of(&self, category: &wire::ConfigCategory) -> Option<&wire::ConfigOption> {
         self.options

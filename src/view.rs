@@ -346,8 +346,8 @@ impl Engine {
         (changes, !self.outbox.is_empty())
     }
 
-    /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. With `anew` the entry
-    /// itself follows its text; of one whose text only grows the text is not repeated.
+    /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. Of one whose text only
+    /// grows the text is not repeated; with `anew` the entry itself follows it.
     fn hand_out(
         &mut self,
         key: Key,
@@ -361,8 +361,19 @@ impl Engine {
             return left;
         };
         let number = entry + 1;
-        let known = found.streams() && found.sent > 0;
-        let from = if known || !anew { found.sent } else { 0 };
+        if !found.streams() {
+            // Drawn as a whole, so handed out as a whole.
+            left = left.saturating_sub(found.text.len());
+            let data = Box::new(entry_view(found, found.text.clone(), Depth::Preview));
+            changes.push(Change::Entry {
+                key,
+                entry: number,
+                data,
+            });
+            return left;
+        }
+        let known = found.sent > 0;
+        let from = found.sent;
         let (text, rest) = piece(&found.text, from, left);
         let (text, end) = (text.to_owned(), from + text.len());
         left = left.saturating_sub(text.len());
@@ -403,7 +414,6 @@ impl Engine {
             }),
         }
         if rest.is_some() {
-            let anew = anew && found.streams();
             self.outbox.put_back(key, entry, anew);
         }
         left

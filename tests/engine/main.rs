@@ -11,6 +11,7 @@ mod kit;
 
 mod agents;
 mod capabilities;
+mod chaos;
 mod cursor;
 mod enums;
 mod lifecycle;

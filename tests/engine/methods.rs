@@ -1236,3 +1236,66 @@ fn every_other_method_of_the_table_is_answered_with_method_not_found() {
     world.notify("auth/status_update", json!({ "state": "authenticated" }));
     assert_eq!(world.texts(key).len(), 3);
 }
+
+#[test]
+fn elicitation_content_is_what_the_schema_allows() {
+    let field = |kind: Value| {
+        let schema = json!({ "type": "object", "required": ["f"], "properties": { "f": kind } });
+        json!({ "sessionId": "s-1", "mode": "form", "message": "m", "requestedSchema": schema })
+    };
+    // A default that is not of the field's type is none; numbers are finite.
+    for (kind, answers, result) in [
+        (
+            json!({ "type": "number" }),
+            json!({ "f": ["NaN"] }),
+            Err("\"f\" wants a number, not \"NaN\""),
+        ),
+        (
+            json!({ "type": "number" }),
+            json!({ "f": ["inf"] }),
+            Err("\"f\" wants a number, not \"inf\""),
+        ),
+        (
+            json!({ "type": "number", "default": 1.5 }),
+            json!({}),
+            Ok(json!(1.5)),
+        ),
+        (
+            json!({ "type": "number", "default": "1" }),
+            json!({}),
+            Err("\"f\" needs an answer"),
+        ),
+        (
+            json!({ "type": "integer", "default": 1.5 }),
+            json!({}),
+            Err("\"f\" needs an answer"),
+        ),
+        (
+            json!({ "type": "boolean", "default": false }),
+            json!({}),
+            Ok(json!(false)),
+        ),
+        (
+            json!({ "type": "string", "default": { "odd": 1 } }),
+            json!({}),
+            Err("\"f\" needs an answer"),
+        ),
+        (
+            json!({ "type": "array", "items": { "enum": ["a"] }, "default": ["a"] }),
+            json!({}),
+            Ok(json!(["a"])),
+        ),
+        (
+            json!({ "type": "array", "items": { "enum": ["a"] }, "default": [1] }),
+            json!({}),
+            Err("\"f\" needs an answer"),
+        ),
+    ] {
+        let (mut world, _) = World::plain();
+        let id = world.ask("elicitation/create", field(kind));
+        let number = world.decision()["id"].as_u64().unwrap();
+        let taken = world.decide(number, json!({ "answers": answers }));
+        let given = taken.map(|()| world.result_of(id)["content"]["f"].clone());
+        assert_eq!(given, result.map_err(str::to_owned));
+    }
+}

@@ -24,8 +24,10 @@ pub struct Wire {
     pub launch: Launch,
     /// What was written to it, and whether the test has looked at it.
     lines: Vec<(Value, bool)>,
-    /// Requests of the agent's that owe an answer: id and method.
-    open: Vec<(Value, String)>,
+    /// Requests of the agent's that owe an answer: id and method. The method is none where several have one id.
+    open: Vec<(Value, Option<String>)>,
+    /// Requests of ours that nobody has answered.
+    pub owed: Vec<Value>,
     /// The last id it gave to a request.
     last_id: u64,
     /// How many sessions it made.
@@ -116,6 +118,7 @@ impl World {
                         launch: launch.clone(),
                         lines: Vec::new(),
                         open: Vec::new(),
+                        owed: Vec::new(),
                         last_id: 0,
                         sessions: 0,
                         ended: false,
@@ -159,12 +162,20 @@ impl World {
                 let Some(at) = open else {
                     panic!("answered twice, or never asked: {message}");
                 };
-                let (_, method) = wire.open.remove(at);
-                match message.get("error") {
-                    Some(error) => schema::check_error(error),
-                    None => schema::check_result(&method, &message["result"]),
+                let (id, method) = wire.open.remove(at);
+                let same = wire.open.iter_mut().filter(|(other, _)| *other == id);
+                let ambiguous = same.map(|(_, other)| *other = None).count() > 0;
+                match (message.get("error"), method) {
+                    (Some(error), _) => schema::check_error(error),
+                    (None, Some(method)) if !ambiguous => {
+                        schema::check_result(&method, &message["result"]);
+                    }
+                    (None, _) => assert!(message.get("result").is_some(), "{message}"),
                 }
             }
+        }
+        if !message["id"].is_null() && message["method"].is_string() {
+            wire.owed.push(message.clone());
         }
         wire.lines.push((message, false));
     }
@@ -211,13 +222,19 @@ impl World {
     /// A line from the agent, as it is.
     pub fn hear_line(&mut self, proc: Proc, line: &[u8]) {
         let messages = Message::parse_all(line);
+        let wire = self.wires.get_mut(&proc).unwrap();
         for message in messages.iter().flatten() {
-            if let Message::Request { id, method, .. } = message {
-                let wire = self.wires.get_mut(&proc).unwrap();
-                if !wire.ended && !wire.gone {
+            match message {
+                Message::Request { id, method, .. } if !wire.ended && !wire.gone => {
                     let id = serde_json::to_value(id).unwrap();
-                    wire.open.push((id, method.clone()));
+                    wire.open.push((id, Some(method.clone())));
                 }
+                Message::Response { id, .. } => {
+                    // A number that came back as a string is the same one.
+                    let id: i64 = id.to_string().parse().unwrap_or_default();
+                    wire.owed.retain(|call| call["id"] != id);
+                }
+                _ => {}
             }
         }
         self.act(|engine| engine.on_line(proc, line, messages));
@@ -473,12 +490,29 @@ impl World {
         serde_json::to_value(self.engine.changes(key).unwrap()).unwrap()
     }
 
-    /// Requests of the agent's that nobody has answered: their methods.
-    pub fn open_requests(&self) -> Vec<&str> {
-        let wires = self.wires.values().filter(|wire| !wire.gone);
-        wires
-            .flat_map(|wire| wire.open.iter().map(|(_, method)| method.as_str()))
-            .collect()
+    /// Every process that is not gone, told to end or not.
+    pub fn procs(&self) -> Vec<Proc> {
+        let alive = self.wires.iter().filter(|(_, wire)| !wire.gone);
+        alive.map(|(proc, _)| *proc).collect()
+    }
+
+    /// Ids of requests of the agent's that nobody has answered.
+    pub fn open_requests(&self, proc: Proc) -> Vec<Value> {
+        let open = self.wires[&proc].open.iter();
+        open.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The program could not be started.
+    pub fn cannot_start(&mut self, proc: Proc) {
+        self.wires.get_mut(&proc).unwrap().gone = true;
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        self.act(|engine| engine.on_spawn_error(proc, &error));
+    }
+
+    /// Drains everything in pieces of this size, and compares.
+    pub fn drain_all(&mut self, budget: usize) {
+        while self.mirror.drain(&mut self.engine, budget) {}
+        self.mirror.assert_same(&self.engine);
     }
 
     /// Names of the autocommands so far.
