@@ -63,6 +63,7 @@ local bodies = {} ---@type table<string, integer> buffers by kind
 local above = false ---@type boolean at the top of the screen, out of the cursor's way
 local placed ---@type cursor_agent.decide.Layout? where it is
 local from ---@type cursor_agent.decide.Origin? where the user was when the card was entered
+local note ---@type string? said to the user until the next key
 local moving = false ---@type boolean windows are being opened or closed by this file
 
 ---Called when the user closed the card by a window command.
@@ -235,6 +236,9 @@ local function layout(card)
   local keys = keys_of(card.hints, math.min(WIDTHS.waiting, widest) - 2)
   for _, line in ipairs(keys.lines) do
     width = math.max(width, vim.fn.strdisplaywidth(line) + 1)
+  end
+  if note then
+    width = math.max(width, vim.fn.strdisplaywidth(note) + 2)
   end
   if card.footer and state == "waiting" then
     width = math.max(width, vim.fn.strdisplaywidth(card.footer) + 4)
@@ -425,16 +429,21 @@ local function draw()
   for i = 1, place.body + 1 do
     lines[i] = ""
   end
-  if place.more > 0 then
+  if note then
+    lines[#lines] = " " .. cut(note, place.width - 2)
+  elseif place.more > 0 then
     local icons = require("cursor_agent.render.icons").pick(require("cursor_agent.config").get().chat.icons)
     lines[#lines] = (" %s %s"):format(icons.below, format.plural(place.more, "more line"))
   end
   vim.bo[frame_buf].modifiable = true
   vim.api.nvim_buf_clear_namespace(frame_buf, NS, 0, -1)
-  vim.api.nvim_buf_set_lines(frame_buf, 0, -1, false, vim.list_extend(lines, keys.lines))
+  vim.api.nvim_buf_set_lines(frame_buf, 0, -1, false, vim.list_extend(vim.list_slice(lines), keys.lines))
   vim.bo[frame_buf].modifiable = false
-  if place.more > 0 then
-    vim.api.nvim_buf_set_extmark(frame_buf, NS, place.body, 0, { line_hl_group = "CursorAgentMore" })
+  if note or place.more > 0 then
+    vim.api.nvim_buf_set_extmark(frame_buf, NS, place.body, 0, {
+      end_col = #lines[#lines],
+      hl_group = note and "CursorAgentWarning" or "CursorAgentMore",
+    })
   end
   for _, mark in ipairs(keys.marks) do
     vim.api.nvim_buf_set_extmark(frame_buf, NS, place.body + 1 + mark.row, mark.col, mark.opts)
@@ -453,6 +462,7 @@ function M.show(card, anew)
     above = false
   end
   shown = card
+  note = nil
   draw()
   if first or anew then
     M.move_to(card.cursor or 1)
@@ -524,6 +534,13 @@ function M.close()
   close_window(frame_win)
   moving = false
   body_win, frame_win, from = nil, nil, nil
+end
+
+---Says something above the keys, until something else is drawn.
+---@param text string?
+function M.say(text)
+  note = text
+  M.redraw()
 end
 
 ---Draws again what is shown.

@@ -641,7 +641,13 @@ function M.key(name, lhs)
   elseif not is_settled() then
     return true
   end
-  return KEYS[name](decision, lhs)
+  local done, why = KEYS[name](decision, lhs)
+  if not done and why and card.has_focus() then
+    -- Said where the user is looking.
+    card.say(why)
+    return true
+  end
+  return done, why
 end
 
 ---Watches whether the user is looking; called when a chat starts.

@@ -18,7 +18,7 @@ local M = {}
 ---@field chosen table<string, table<string, boolean>> option ids by question id
 ---@field texts table<string, string> by question id
 ---@field rows table<integer, cursor_agent.decide.Row> by line
----@field warned string? the question that may be left empty when asked for twice
+---@field warned table<string, boolean> questions that were pointed out: those may be left empty now
 
 ---@type table<integer, cursor_agent.decide.Marks> by decision: what was marked is still there when one comes back
 local marks = {}
@@ -30,6 +30,12 @@ local function is_field(question)
   return question.type ~= nil
 end
 
+---@param question cursor_agent.decide.Question
+---@return boolean
+local function needs_one(question)
+  return not question.multiple and (question.required or not is_field(question))
+end
+
 ---@param decision cursor_agent.Decision
 ---@return cursor_agent.decide.Marks
 local function marks_of(decision)
@@ -37,7 +43,7 @@ local function marks_of(decision)
   if found then
     return found
   end
-  found = { chosen = {}, texts = {}, rows = {} } ---@type cursor_agent.decide.Marks
+  found = { chosen = {}, texts = {}, rows = {}, warned = {} } ---@type cursor_agent.decide.Marks
   for _, question in ipairs(decision.questions or {}) do
     local chosen = {} ---@type table<string, boolean>
     local default = question.default
@@ -224,10 +230,12 @@ local function toggle(decision, question, option)
   local id = question.options[option].id
   if question.multiple then
     chosen[question.id][id] = not chosen[question.id][id] or nil
+  elseif chosen[question.id][id] and not needs_one(question) then
+    chosen[question.id] = {}
   else
     chosen[question.id] = { [id] = true }
   end
-  card.redraw()
+  card.say(nil)
 end
 
 ---Asks for a text. What comes back too late, when the decision is gone, is dropped.
@@ -265,7 +273,7 @@ local function fill(decision, row, how)
   local given = marks_of(decision)
   ask(question.prompt .. " ", given.texts[question.id], function(text)
     given.texts[question.id] = text
-    card.redraw()
+    card.say(nil)
   end)
 end
 
@@ -314,7 +322,7 @@ function M.answer(decision, how)
   local given = marks_of(decision)
   local row = row_here(decision)
   local here = row and (decision.questions or {})[row.question]
-  if row and here and row.option and not here.multiple and #values(here, given) == 0 then
+  if row and here and row.option and needs_one(here) and #values(here, given) == 0 then
     toggle(decision, here, row.option)
   elseif row and here and not row.option and (row.other or (here.required and #values(here, given) == 0)) then
     fill(decision, row, how)
@@ -324,15 +332,13 @@ function M.answer(decision, how)
   for i, question in ipairs(decision.questions or {}) do
     local list = values(question, given)
     local may_be_empty = is_field(question) and not question.required
-      or question.multiple and not question.required and given.warned == question.id
+      or question.multiple and not question.required and given.warned[question.id]
     if #list == 0 and not may_be_empty then
-      given.warned = question.id
+      given.warned[question.id] = true
       card.move_to(first_line_of(given, i) or 1)
-      return nil,
-        ("“%s” has no answer yet%s"):format(
-          format.first_line(question.prompt, 60),
-          question.multiple and not question.required and "; Enter again leaves it empty" or ""
-        )
+      local again = question.multiple and not question.required and "; Enter again leaves it so" or ""
+      card.say(("“%s” has no answer yet%s"):format(format.first_line(question.prompt, 34), again))
+      return true
     end
     if #list > 0 or not is_field(question) then
       answers[question.id] = list
