@@ -621,7 +621,13 @@ vim.api.nvim_create_autocmd("WinClosed", {
   callback = function(event)
     local win = tonumber(event.match)
     if shown and not moving and (win == body_win or win == frame_win) then
+      local tabs = #vim.api.nvim_list_tabpages()
       vim.schedule(function()
+        if #vim.api.nvim_list_tabpages() < tabs then
+          -- It went with its tab page.
+          M.redraw()
+          return
+        end
         M.close()
         M.on_closed()
       end)

@@ -153,6 +153,7 @@ local function buffer(decision)
   vim.bo[buf].bufhidden = "hide"
   vim.bo[buf].modified = false
   vim.bo[buf].filetype = "markdown"
+  vim.b[buf].cursor_agent_tick = vim.b[buf].changedtick
   require("cursor_agent.actions").map(buf, "plan")
   vim.api.nvim_create_autocmd("BufWinLeave", {
     group = GROUP,
@@ -247,6 +248,7 @@ function M.open(decision)
     linebreak = true,
     foldenable = false,
     winfixbuf = true,
+    fillchars = "eob: ",
     winhighlight = "NormalFloat:CursorAgentDecision,FloatBorder:CursorAgentDecisionBorder,FloatTitle:CursorAgentDecisionTitle",
   }) do
     vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
@@ -276,7 +278,7 @@ function M.forget(id, how)
     buffers[id] = nil
     return
   end
-  if how ~= "user" and vim.bo[buf].modified then
+  if how ~= "user" and vim.b[buf].changedtick ~= vim.b[buf].cursor_agent_tick then
     buffers[id] = nil
     for _, win in ipairs(vim.fn.win_findbuf(buf)) do
       vim.api.nvim_set_option_value(

@@ -96,10 +96,12 @@ function M.toggle(chat)
   if is_open() then
     return M.close()
   end
-  local todos = chat.status.todos or {}
-  if #todos == 0 then
+  local library = require("cursor_agent.native").peek()
+  local status = library and library.status(chat.key) or chat.status
+  if #(status.todos or {}) == 0 then
     return nil, "there are no todos yet"
   end
+  chat.status = status
   key = chat.key
   if not buf or not vim.api.nvim_buf_is_valid(buf) then
     buf = vim.api.nvim_create_buf(false, true)
@@ -108,8 +110,10 @@ function M.toggle(chat)
     require("cursor_agent.actions").map(buf, "todos")
   end
   win = vim.api.nvim_open_win(buf, false, win_config({}, " Todos "))
-  vim.api.nvim_set_option_value("wrap", true, { win = win, scope = "local" })
-  vim.api.nvim_set_option_value("winfixbuf", true, { win = win, scope = "local" })
+  local options = { wrap = true, linebreak = true, breakindent = true, breakindentopt = "shift:2", winfixbuf = true }
+  for name, value in pairs(options) do
+    vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
+  end
   draw()
   return true
 end
@@ -143,25 +147,47 @@ function M.follow()
     return nil, "the chat does not list them"
   end
   vim.api.nvim_set_current_win(chat_win)
-  vim.api.nvim_win_set_cursor(chat_win, { (chat.transcript:range(entry)) + 1, 0 })
+  local first = chat.transcript:range(entry)
+  vim.api.nvim_win_set_cursor(chat_win, { first + chat.transcript.items[entry].gap + 1, 0 })
   return true
 end
 
+local GROUP = vim.api.nvim_create_augroup("cursor_agent_todos", {})
+
+---A floating window belongs to one tab page: it follows the user, and does not go with the tab page.
+local function follow_user()
+  local chat = chats.get(key)
+  if not chat then
+    return
+  end
+  local tab = is_open() and vim.api.nvim_win_get_tabpage(win --[[@as integer]])
+  if tab == vim.api.nvim_get_current_tabpage() then
+    draw()
+  else
+    M.close()
+    M.toggle(chat)
+  end
+end
+
 vim.api.nvim_create_autocmd({ "VimResized", "TabEnter" }, {
-  group = vim.api.nvim_create_augroup("cursor_agent_todos", {}),
+  group = GROUP,
   desc = "cursor-agent: keep the todos in their corner",
-  callback = function()
-    local chat = chats.get(key)
-    if
-      chat
-      and is_open()
-      and vim.api.nvim_win_get_tabpage(win --[[@as integer]]) ~= vim.api.nvim_get_current_tabpage()
-    then
-      -- A floating window belongs to one tab page: it follows the user.
-      M.close()
-      M.toggle(chat)
-    else
-      draw()
+  callback = follow_user,
+})
+
+vim.api.nvim_create_autocmd("WinClosed", {
+  group = GROUP,
+  desc = "cursor-agent: the todos were closed",
+  callback = function(event)
+    if key and tonumber(event.match) == win then
+      local tabs = #vim.api.nvim_list_tabpages()
+      vim.schedule(function()
+        if #vim.api.nvim_list_tabpages() < tabs then
+          follow_user()
+        elseif not is_open() then
+          key = nil
+        end
+      end)
     end
   end,
 })
