@@ -16,4 +16,5 @@ mod cursor;
 mod enums;
 mod lifecycle;
 mod methods;
+mod recordings;
 mod updates;

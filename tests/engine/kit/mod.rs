@@ -4,8 +4,6 @@
 //! engine writes is checked on its way out: it is in the published schema, answers a request that is open, and
 //! does not go to a process that was told to end. [`Mirror`] is the editor: it knows only what it drained.
 
-#![allow(dead_code)]
-
 mod mirror;
 mod profile;
 mod schema;
