@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(TARGET_DIR)/release
 # Cargo decides what is out of date: its targets are never up to date for make.
-.PHONY: build demo test test-rust test-e2e screenshots bench lint fmt tools clean help
+.PHONY: build demo test test-rust test-e2e screenshots bench doc pictures lint fmt tools clean help
 
 ifeq ($(shell uname -s),Darwin)
 BUILT_LIBRARY := $(RELEASE)/libcursor_agent.dylib
@@ -43,6 +43,12 @@ screenshots: build ## write the reference screenshots anew; CASE=text, then read
 
 bench: build ## print how long the chat blocks the editor, beside a plain client; CASE=text, NVIM=path
 	@scripts/bench "$(CASE)"
+
+doc: build ## write doc/cursor-agent.txt anew from scripts/help.txt and the code
+	@"$$(scripts/nvims any)" --clean -l scripts/help.lua
+
+pictures: build ## take the README's pictures anew, in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
+	@scripts/pictures
 
 lint: build tools ## check format and lints, Rust and Lua
 	@scripts/lint

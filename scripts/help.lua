@@ -1,0 +1,169 @@
+-- Writes doc/cursor-agent.txt from scripts/help.txt and what the code says of itself: `nvim -l scripts/help.lua`.
+
+local root = vim.fs.dirname(vim.fs.dirname(vim.fn.fnamemodify(arg[0], ":p")))
+vim.opt.runtimepath:prepend(root)
+
+local actions = require("cursor_agent.actions")
+local command = require("cursor_agent.command")
+local config = require("cursor_agent.config")
+local highlights = require("cursor_agent.highlights")
+local presets = require("cursor_agent.presets")
+
+local WIDTH = 78
+local BUFFERS = { "chat", "prompt", "queue", "permission", "question", "plan-card", "plan", "todos" }
+
+---A line with a tag at its right end; on two lines where one has no room.
+---@param left string
+---@param tag string
+---@return string
+local function tagged(left, tag)
+  tag = "*" .. tag .. "*"
+  local room = WIDTH - vim.fn.strdisplaywidth(left) - #tag
+  if room < 1 then
+    return (" "):rep(WIDTH - #tag) .. tag .. "\n" .. left
+  end
+  return left .. (" "):rep(room) .. tag
+end
+
+---@param text string
+---@param indent string
+---@return string
+local function wrap(text, indent)
+  local lines, line = {}, indent
+  for word in text:gmatch("%S+") do
+    if line ~= indent and vim.fn.strdisplaywidth(line .. " " .. word) > WIDTH then
+      lines[#lines + 1] = line
+      line = indent
+    end
+    line = line == indent and indent .. word or line .. " " .. word
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
+end
+
+---@param path string
+---@return string
+local function readable(path)
+  return (path:gsub("^agents%.%*", "agents.NAME"):gsub("%.%*$", ".ACTION"))
+end
+
+---The nested table that sets one option.
+---@param path string
+---@param value string
+---@return string
+local function nested(path, value)
+  local names = vim.split(
+    path:gsub("^agents%.%*", "agents.cursor"):gsub("^keymaps%.([%w-]+)%.%*", "keymaps.%1.ACTION"),
+    ".",
+    { plain = true }
+  )
+  local open, close = "", ""
+  for i, name in ipairs(names) do
+    local key = name:find("[^%w_]") and ('["%s"]'):format(name) or name
+    open = open .. key .. " = " .. (i < #names and "{ " or value)
+    close = i < #names and close .. " }" or close
+  end
+  return open .. close
+end
+
+---What one may type after a subcommand that takes something.
+local EXAMPLES = {
+  build = "cargo",
+  context = "@diff src/parser.rs",
+  export = "talk.md",
+  load = "0c1f9a6e",
+  log = "save wire.jsonl",
+  mode = "plan",
+  model = "composer-2.5",
+  new = "claude",
+  open = "gemini",
+  option = "effort high",
+  prompt = "Explain this file",
+}
+
+local make = {}
+
+function make.commands()
+  local out = {}
+  for _, name in ipairs(command.names()) do
+    out[#out + 1] = tagged(":CursorAgent " .. name, ":CursorAgent-" .. name)
+    out[#out + 1] = wrap(command.subcommands[name].desc .. ".", "        ")
+    local example = EXAMPLES[name] and " " .. EXAMPLES[name] or ""
+    out[#out + 1] = ("        Example: `:CursorAgent %s%s`\n"):format(name, example)
+  end
+  return table.concat(out, "\n")
+end
+
+function make.mappings()
+  local out = {}
+  for _, action in ipairs(actions.list) do
+    out[#out + 1] = tagged("", ("<Plug>(cursor-agent-%s)"):format(action.name))
+    out[#out + 1] = wrap(action.desc .. ".", "        ")
+    local keys = {}
+    for _, kind in ipairs(BUFFERS) do
+      local own = action.keys and action.keys[kind]
+      if own then
+        keys[#keys + 1] = ("%s %s"):format(kind, table.concat(own, " "))
+      end
+    end
+    out[#out + 1] = wrap("Default: " .. (#keys > 0 and table.concat(keys, ", ") or "no key") .. ".", "        ") .. "\n"
+  end
+  return table.concat(out, "\n")
+end
+
+function make.options()
+  local out = {}
+  for _, field in ipairs(config.schema) do
+    local name = readable(field.path)
+    out[#out + 1] = tagged(name, "cursor-agent-option-" .. name)
+    out[#out + 1] = wrap(field.doc, "        ")
+    if field.choices then
+      out[#out + 1] = wrap("One of " .. table.concat(field.choices, ", ") .. ".", "        ")
+    end
+    local default = field.default == nil and "none" or vim.inspect(field.default):gsub("%s+", " ")
+    out[#out + 1] = wrap(("Type: %s. Default: %s."):format(field.type, default), "        ")
+    local example = config.examples[field.path]
+      or (field.default ~= nil and vim.inspect(field.default):gsub("%s+", " "))
+      or "…"
+    if field.path:find("^keymaps") then
+      example = config.examples[field.path] or '"<F2>"'
+    end
+    out[#out + 1] = "        Example: >lua\n            " .. nested(field.path, example) .. "\n<"
+  end
+  return table.concat(out, "\n")
+end
+
+function make.highlights()
+  local out = {}
+  local names = vim.tbl_keys(highlights.groups)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    out[#out + 1] = tagged(("%-30s links to %s"):format(name, highlights.groups[name]), "hl-" .. name)
+  end
+  return table.concat(out, "\n")
+end
+
+function make.agents()
+  local out = {}
+  local names = vim.tbl_keys(presets.agents)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local agent = presets.agents[name]
+    local shown = name == "demo" and "lib/cursor-agent-demo acp" or table.concat(agent.command, " ")
+    out[#out + 1] = tagged(name .. ": `" .. shown .. "`", "cursor-agent-agent-" .. name)
+    if presets.install_commands[name] then
+      out[#out + 1] = "        Install: `" .. presets.install_commands[name] .. "`"
+    end
+    out[#out + 1] = wrap(presets.notes[name] or "Nothing to know beforehand.", "        ") .. "\n"
+  end
+  return table.concat(out, "\n")
+end
+
+local file = assert(io.open(root .. "/scripts/help.txt", "rb"))
+local text = file:read("*a"):gsub("{{(%w+)}}", function(name)
+  return make[name]()
+end)
+file:close()
+local out = arg[1] == "--print" and io.stdout or assert(io.open(root .. "/doc/cursor-agent.txt", "wb"))
+out:write(text)
+out:close()

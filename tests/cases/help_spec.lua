@@ -1,0 +1,125 @@
+-- The help is complete, up to date with the code, and answers what a new user would ask.
+
+local T = require("harness")
+
+---@param child harness.Child
+---@return table<string, boolean>
+local function tags(child)
+  local list = child:lua(
+    [[
+      local dir = vim.fn.tempname()
+      vim.fn.mkdir(dir, "p")
+      vim.uv.fs_copyfile(... .. "/doc/cursor-agent.txt", dir .. "/cursor-agent.txt")
+      vim.cmd.helptags(dir)
+      return vim.tbl_map(function(line)
+        return (line:match("^[^\t]+"))
+      end, vim.fn.readfile(dir .. "/tags"))
+    ]],
+    T.root
+  )
+  local set = {}
+  for _, tag in ipairs(list) do
+    set[tag] = true
+  end
+  return set
+end
+
+T.case("the file is what the generator writes", function()
+  local made = vim.system({ vim.v.progpath, "--clean", "-l", T.root .. "/scripts/help.lua", "--print" }):wait()
+  T.eq(made.code, 0, made.stderr)
+  local file = assert(io.open(T.root .. "/doc/cursor-agent.txt", "rb"))
+  local text = file:read("*a")
+  file:close()
+  T.ok(text == made.stdout, "doc/cursor-agent.txt is out of date: `make doc` writes it anew")
+end)
+
+T.case("every command, mapping, option, highlight, event, agent and Lua call has its tag", function(child)
+  local found = tags(child)
+  local wanted = child:lua([[
+    local list = {}
+    for _, name in ipairs(require("cursor_agent.command").names()) do
+      table.insert(list, ":CursorAgent-" .. name)
+    end
+    for _, action in ipairs(require("cursor_agent.actions").list) do
+      table.insert(list, ("<Plug>(cursor-agent-%s)"):format(action.name))
+    end
+    for _, field in ipairs(require("cursor_agent.config").schema) do
+      local path = field.path:gsub("^agents%.%*", "agents.NAME"):gsub("%.%*$", ".ACTION")
+      table.insert(list, "cursor-agent-option-" .. path)
+    end
+    for name in pairs(require("cursor_agent.highlights").groups) do
+      table.insert(list, "hl-" .. name)
+    end
+    for name in pairs(require("cursor_agent.presets").agents) do
+      table.insert(list, "cursor-agent-agent-" .. name)
+    end
+    for name, value in pairs(require("cursor_agent")) do
+      if type(value) == "function" then
+        table.insert(list, ("cursor_agent.%s()"):format(name))
+      end
+    end
+    return list
+  ]])
+  for _, event in ipairs({ "Ready", "TurnStart", "TurnEnd", "Decision", "Edit", "Exit" }) do
+    wanted[#wanted + 1] = "CursorAgent" .. event
+  end
+  local missing = vim.tbl_filter(function(tag)
+    return not found[tag]
+  end, wanted)
+  T.eq(missing, {})
+end)
+
+T.case("the links of the help lead somewhere", function(child)
+  local found = tags(child)
+  local file = assert(io.open(T.root .. "/doc/cursor-agent.txt", "rb"))
+  local text = file:read("*a")
+  file:close()
+  for link in text:gmatch("|([^|%s]+)|") do
+    local known = found[link] or #child:lua("return vim.fn.getcompletion(..., 'help')", link) > 0
+    T.ok(known, ("|%s| leads nowhere"):format(link))
+  end
+end)
+
+-- What a new user asks, and the tag that answers it with these words.
+local QUESTIONS = {
+  { "How do I install it?", "cursor-agent-install", "lazy.nvim" },
+  { "How do I build the library again?", "cursor-agent-build", "cargo" },
+  { "How do I begin?", "cursor-agent-quickstart", ":CursorAgent" },
+  { "Can I try it without an account?", "cursor-agent-demo", "new demo" },
+  { "How do I send a prompt?", "cursor-agent-quickstart", "<C-s>" },
+  { "How do I log in?", "cursor-agent-trouble-login", ":CursorAgent login" },
+  { "How do I stop it?", ":CursorAgent-cancel", "Stop the turn" },
+  { "How do I allow or reject what it asks?", "cursor-agent-permission", "allow once" },
+  { "Can it stop asking for reads?", "cursor-agent-recipe-reads", "allow" },
+  { "How do I send a selection along?", "cursor-agent-mentions", "'<,'>CursorAgent" },
+  { "How do I mention a file?", "cursor-agent-mentions", "@" },
+  { "Why does it not see my unsaved text?", "cursor-agent-unsaved", "modified" },
+  { "What did it change?", "cursor-agent-files", "CursorAgent-review" },
+  { "How do I use another agent?", "cursor-agent-agents", "new NAME" },
+  { "How do I change the mode or the model?", "<Plug>(cursor-agent-model)", "gM" },
+  { "How do I go on with an old session?", "cursor-agent-sessions", "CursorAgent-sessions" },
+  { "How do I map keys?", "cursor-agent-recipe-keys", "vim.keymap.set" },
+  { "How do I change a key inside the chat?", "cursor-agent-keymaps", "keymaps = {" },
+  { "How do I put it into my statusline?", "cursor-agent-recipe-statusline", "statusline" },
+  { "Where do I set its width or position?", "cursor-agent-option-window.width", "Default: 0.45" },
+  { "Something is wrong: where do I look?", "cursor-agent-health", "checkhealth" },
+  { "How do I report a bug?", "cursor-agent-log", "save" },
+  { "How do I see what a plan proposes and change it?", "cursor-agent-plan", "gA" },
+}
+
+T.case("twenty questions are answered by their tags", { width = 100, height = 40 }, function(child)
+  child:lua("vim.cmd.helptags(... .. '/doc')", T.root)
+  T.ok(#QUESTIONS >= 20)
+  for _, question in ipairs(QUESTIONS) do
+    local ask, tag, words = unpack(question)
+    local lines = child:lua(
+      [[
+        vim.cmd.help((...))
+        local row = vim.fn.line(".")
+        return vim.api.nvim_buf_get_lines(0, row - 1, row + 24, false)
+      ]],
+      tag
+    )
+    T.contains(table.concat(lines, "\n"), words, ask)
+  end
+end)
