@@ -192,6 +192,44 @@ function M.items(chat, before, first_line)
   return vim.list_slice(items, 1, 200), start
 end
 
+---LSP's CompletionItemKind of what is offered.
+local LSP_KINDS = { command = 3, file = 17, buffer = 17, symbol = 18, context = 15 }
+
+---What begins something to complete.
+M.TRIGGERS = { "/", "@" }
+
+---The same as items of the language server protocol, as completion plugins take them.
+---@param before string the line up to the cursor
+---@param line integer the cursor's, from 1
+---@return lsp.CompletionItem[]
+function M.lsp_items(before, line)
+  local chat = chats.current()
+  if not chat then
+    return {}
+  end
+  local found, start = M.items(chat, before, line == 1)
+  local items = {} ---@type lsp.CompletionItem[]
+  for i, item in ipairs(found) do
+    items[i] = {
+      label = item.label,
+      filterText = item.word,
+      kind = LSP_KINDS[item.kind],
+      detail = item.detail,
+      documentation = item.doc,
+      -- Best first, as they came.
+      sortText = ("%04d"):format(i),
+      textEdit = {
+        newText = item.word,
+        range = {
+          start = { line = line - 1, character = vim.fn.strutf16len(before:sub(1, start)) },
+          ["end"] = { line = line - 1, character = vim.fn.strutf16len(before) },
+        },
+      },
+    }
+  end
+  return items
+end
+
 local LETTERS = { command = "c", file = "f", buffer = "b", symbol = "s", context = "@" }
 
 ---'completefunc' of the prompt.

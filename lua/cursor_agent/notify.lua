@@ -14,17 +14,30 @@ local LEVELS = {
 ---@type table<string, boolean>
 local said = {}
 
----Neovim's own `vim.notify`, which stops the user with "Press ENTER" when a message has more than one line.
-local builtin = vim.notify
+---Whether `vim.notify` is Neovim's own, which stops the user with "Press ENTER" when a message has more than one line.
+---A plugin that replaced it may have done so before this file was read, so it is told by where it was written: what is
+---built into Neovim has no path of a file, or none at all.
+---@param notify function
+---@return boolean
+local function is_builtin(notify)
+  local info = debug.getinfo(notify, "S")
+  return info ~= nil and (info.source:match("^@vim/") ~= nil or info.source:match("^=?%?$") ~= nil)
+end
 
 ---@param text string
 ---@param level integer
 local function show(text, level)
+  local show_it = vim["notify"] ---@type fun(message: string, level: integer, opts: table)
+  if not is_builtin(show_it) then
+    show_it(text, level, { title = "cursor-agent" })
+    return
+  end
+  -- Not through Neovim's own `vim.notify`: from 0.11 on an error there is an exception of the command that caused it.
+  local hl = level == LEVELS.error and "ErrorMsg" or level == LEVELS.warn and "WarningMsg" or nil
   local lines = vim.split(text, "\n", { plain = true })
   local room = vim.o.columns - 14
-  local show_it = vim["notify"] ---@type fun(message: string, level: integer, opts: table)
-  if show_it ~= builtin or (#lines == 1 and vim.fn.strdisplaywidth(text) < room) then
-    show_it(text, level, { title = "cursor-agent" })
+  if #lines == 1 and vim.fn.strdisplaywidth(text) < room then
+    vim.api.nvim_echo({ { text, hl } }, true, {})
     return
   end
   -- The whole goes to `:messages`, in pieces that never scroll the screen: that is when Neovim waits for a key. Then its
@@ -33,7 +46,7 @@ local function show(text, level)
     repeat
       local piece = vim.fn.strcharpart(line, 0, room)
       line = line:sub(#piece + 1)
-      vim.api.nvim_echo({ { piece } }, true, {})
+      vim.api.nvim_echo({ { piece, hl } }, true, {})
       vim.cmd.redraw()
     until line == ""
   end
@@ -41,7 +54,6 @@ local function show(text, level)
   if vim.fn.strdisplaywidth(head) > room - 12 then
     head = vim.fn.strcharpart(head, 0, math.max(room - 13, 1)) .. "…"
   end
-  local hl = level == LEVELS.error and "ErrorMsg" or level == LEVELS.warn and "WarningMsg" or nil
   vim.api.nvim_echo({ { head .. " (:messages)", hl } }, false, {})
 end
 

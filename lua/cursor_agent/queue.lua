@@ -36,7 +36,7 @@ local function draw(chat)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-    vim.api.nvim_win_set_height(win, math.min(#lines, 10))
+    vim.api.nvim_win_set_height(win, math.min(#lines, 10) + 1)
   end
 end
 
@@ -69,7 +69,9 @@ function M.open(chat)
       wrap = false,
       cursorline = true,
       winfixheight = true,
-      winbar = "%#CursorAgentQueued# queued%=%#CursorAgentDetail#<CR> edit · dd remove · J K move · <C-s> send now · q ",
+      winbar = "%#CursorAgentQueued# queued%=%#CursorAgentDetail#<CR> edit · dd · J K move · <C-s> now · q ",
+      statusline = " ",
+      statuscolumn = " ",
     }
     for name, value in pairs(options) do
       vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })

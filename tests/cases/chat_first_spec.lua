@@ -95,3 +95,16 @@ T.case("each action has its <Plug> mapping, and starting up costs next to nothin
   ]])
   T.ok(ms < 1, ("plugin/ took %.2f ms"):format(ms))
 end)
+
+T.case("messages go through a plugin's vim.notify whole, and never stop Neovim's own", function(nvim)
+  nvim:lua([[
+    _G.told = {}
+    vim.notify = function(message, level, opts)
+      table.insert(_G.told, { message, level, opts.title })
+    end
+  ]])
+  nvim:cmd("CursorAgent frobnicate")
+  local told = nvim:lua("return _G.told[1]")
+  T.contains(told[1], "cursor-agent: there is no subcommand `frobnicate`")
+  T.eq({ told[2], told[3] }, { vim.log.levels.ERROR, "cursor-agent" })
+end)

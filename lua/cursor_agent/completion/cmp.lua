@@ -1,0 +1,42 @@
+-- A source for nvim-cmp: `require("cmp").register_source("cursor_agent", require("cursor_agent.completion.cmp").new())`.
+
+local complete = require("cursor_agent.complete")
+
+---@class cursor_agent.completion.Cmp
+local Source = {}
+Source.__index = Source
+
+---@return cursor_agent.completion.Cmp
+function Source.new()
+  return setmetatable({}, Source)
+end
+
+---@return boolean
+function Source:is_available()
+  return vim.bo.filetype == "cursoragent-prompt"
+end
+
+---@return string
+function Source:get_debug_name()
+  return "cursor_agent"
+end
+
+---@return string[]
+function Source:get_trigger_characters()
+  return complete.TRIGGERS
+end
+
+---nvim-cmp filters by what matches this left of the cursor: a whole path, its `/` or `@` included.
+---@return string
+function Source:get_keyword_pattern()
+  return [[[/@]\S*]]
+end
+
+---@param params { context: { cursor_before_line: string, cursor: { row: integer } } }
+---@param callback fun(response: table)
+function Source:complete(params, callback)
+  local context = params.context
+  callback({ items = complete.lsp_items(context.cursor_before_line, context.cursor.row), isIncomplete = true })
+end
+
+return Source

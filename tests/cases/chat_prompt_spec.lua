@@ -1,0 +1,318 @@
+-- The prompt: what keys send, what goes along, what is remembered, what completes, what waits in the queue.
+
+local T = require("harness")
+
+local OPTS = {
+  width = 120,
+  height = 30,
+  files = { ["src/parser.lua"] = "local M = {}\n\nfunction M.list()\nend\n\nreturn M\n", ["read me.md"] = "Read\n" },
+}
+
+---@param nvim harness.Child
+---@param turns? table[]
+---@param options? table
+---@return harness.Agent
+local function start(nvim, turns, options)
+  local agent = T.agent({ turns = turns or { { { text = "One." } }, { { text = "Two." } }, { { text = "Three." } } } })
+  nvim:use(agent, options)
+  nvim:cmd("edit src/parser.lua")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  return agent
+end
+
+---@param agent harness.Agent
+---@param number integer
+---@return table[] blocks
+local function prompt(agent, number)
+  return agent:received("session/prompt")[number].params.prompt
+end
+
+---@param nvim harness.Child
+---@return string[]
+local function lines(nvim)
+  return nvim:api("nvim_buf_get_lines", 0, 0, -1, false)
+end
+
+T.case("<CR> breaks the line in Insert mode and sends in Normal mode, <C-s> sends in both", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("one<CR>two<Esc>")
+  T.eq(lines(nvim), { "one", "two" })
+  nvim:keys("<CR>")
+  nvim:wait_turns(1)
+  nvim:keys("ithree<C-s>")
+  nvim:wait_turns(2)
+  nvim:keys("four<Esc><C-s>")
+  nvim:wait_turns(3)
+  T.eq(prompt(agent, 1), { { type = "text", text = "one\ntwo" } })
+  T.eq(nvim:texts("user"), { "one\ntwo", "three", "four" })
+end)
+
+T.case("keys can be chosen, and taken away", OPTS, function(nvim)
+  start(nvim, nil, { keymaps = { prompt = { send = "<C-g>", ["cycle-mode"] = false } } })
+  nvim:keys("hello<C-g>")
+  nvim:wait_turns(1)
+  T.eq(nvim:lua("return vim.fn.maparg('<S-Tab>', 'n')"), "")
+end)
+
+T.case("nothing is not sent", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("<Esc><CR>")
+  nvim:wait_screen("there is nothing to send")
+  T.eq(#agent:received("session/prompt"), 0)
+end)
+
+T.case("older prompts come back at the borders, and the draft after them", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("first<C-s>")
+  nvim:wait_turns(1)
+  nvim:keys("second<CR>line<C-s>")
+  nvim:wait_turns(2)
+  nvim:keys("draft<Up>")
+  nvim:wait(function()
+    return vim.deep_equal(lines(nvim), { "second", "line" })
+  end)
+  -- Inside the text the key is itself; on the first line it goes on.
+  nvim:keys("<Up>")
+  T.eq(nvim:lua("return vim.fn.line('.')"), 1)
+  nvim:keys("<Up>")
+  nvim:wait(function()
+    return vim.deep_equal(lines(nvim), { "first" })
+  end)
+  nvim:keys("<Down><Down><Down>")
+  nvim:wait(function()
+    return vim.deep_equal(lines(nvim), { "draft" })
+  end)
+end)
+
+T.case("a draft outlives Neovim, and so do sent prompts", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("sent<C-s>")
+  nvim:wait_turns(1)
+  nvim:keys("half a thou<Esc>")
+  nvim:lua("vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'cursor_agent_prompt' })")
+  local read =
+    "return vim.json.decode(table.concat(vim.fn.readfile(vim.fn.stdpath('state') .. '/cursor-agent/%s.json')))"
+  T.eq(nvim:lua(read:format("drafts"))["session-1"], "half a thou")
+  T.eq(nvim:lua(read:format("history"))[nvim.work], { "sent" })
+  nvim:cmd("CursorAgent! close")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  T.eq(lines(nvim), { "half a thou" }, "a new chat in the same directory")
+  nvim:keys("<Esc>gg<Up>")
+  nvim:wait(function()
+    return vim.deep_equal(lines(nvim), { "sent" })
+  end)
+end)
+
+T.case("a mentioned file goes along, lines of it as text", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("See @src/parser.lua and @src/parser.lua:3-4, mail me@example.org @nothing @{read me.md}<C-s>")
+  nvim:wait_turns(1)
+  local blocks = prompt(agent, 1)
+  T.eq(#blocks, 4)
+  T.eq(blocks[2].type, "resource_link")
+  T.contains(blocks[2].uri, "/read%20me.md")
+  T.contains(blocks[3].uri, "/src/parser.lua")
+  T.contains(blocks[4].text, "Lines 3-4 of src/parser.lua:\n```lua\nfunction M.list()\nend\n```")
+  nvim:wait_screen("@src/parser.lua:3-4")
+end)
+
+T.case("a range and a selection go along as context", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd h")
+  nvim:cmd("3,4CursorAgent prompt what is this?")
+  nvim:wait_turns(1)
+  T.contains(prompt(agent, 1)[2].text, "Selected lines 3-4 of src/parser.lua:\n```lua\nfunction M.list()\nend\n```")
+  nvim:keys("1GVj<Plug>(cursor-agent-prompt)")
+  nvim:wait_screen("@selection src/parser.lua:1-2 ×")
+  nvim:keys("and this?<C-s>")
+  nvim:wait_turns(2)
+  T.contains(prompt(agent, 2)[2].text, "Selected lines 1-2")
+  nvim:wait_screen_without("×")
+end)
+
+T.case("what is attached is shown above the prompt and can be taken away", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("<Esc>")
+  nvim:cmd("CursorAgent context src/parser.lua")
+  nvim:wait_screen(" @src/parser.lua ×")
+  nvim:keys(":CursorAgent context diagnostics<CR>")
+  nvim:wait_screen("there are no diagnostics")
+  nvim:keys("gx")
+  nvim:wait_screen_without("×")
+  nvim:keys("ihi<C-s>")
+  nvim:wait_turns(1)
+  T.eq(#prompt(agent, 1), 1)
+end)
+
+T.case("unsaved buffers are named, saved by one key or sent along by another", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd h")
+  nvim:keys("Gonew line<Esc>")
+  nvim:wait_screen("unsaved: parser.lua (gs save · ga attach)")
+  nvim:cmd("wincmd l")
+  nvim:keys("ga")
+  nvim:wait_screen("@src/parser.lua (unsaved) ×")
+  nvim:keys("ilook<C-s>")
+  nvim:wait_turns(1)
+  T.contains(prompt(agent, 1)[2].text, "return M\nnew line\n")
+  nvim:wait_screen("unsaved: parser.lua")
+  nvim:keys("<Esc>gs")
+  nvim:wait_screen_without("unsaved: parser.lua")
+  T.contains(table.concat(vim.fn.readfile(nvim.work .. "/src/parser.lua"), "\n"), "new line")
+end)
+
+T.case("an option saves unsaved buffers for good", OPTS, function(nvim)
+  start(nvim, nil, { prompt = { unsaved = "save" } })
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd h")
+  nvim:keys("Gonew line<Esc>")
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  T.contains(table.concat(vim.fn.readfile(nvim.work .. "/src/parser.lua"), "\n"), "new line")
+end)
+
+T.case("a large paste becomes an attachment, and undo brings it back as text", OPTS, function(nvim)
+  local agent = start(nvim)
+  local text = table.concat(vim.fn.map(vim.fn.range(1, 100), "'pasted ' . v:val"), "\n")
+  nvim:keys("Look at ")
+  nvim:api("nvim_paste", text, true, -1)
+  nvim:wait(function()
+    return vim.deep_equal(lines(nvim), { "Look at [paste 1: 100 lines]" })
+  end, "the name of the paste")
+  nvim:keys(" please<C-s>")
+  nvim:wait_turns(1)
+  local blocks = prompt(agent, 1)
+  T.eq(blocks[1].text, "Look at [paste 1: 100 lines] please")
+  T.eq(blocks[2].text, "[paste 1: 100 lines]\n" .. text)
+  nvim:lua("vim.fn.setreg('a', ..., 'l')", text)
+  nvim:keys('<Esc>"ap')
+  nvim:wait(function()
+    return lines(nvim)[2] == "[paste 1: 100 lines]"
+  end, "the name of what was put")
+end)
+
+T.case("the prompt grows with its text and shrinks again", OPTS, function(nvim)
+  start(nvim)
+  local height = "return vim.api.nvim_win_get_height(0)"
+  T.eq(nvim:lua(height), 4)
+  nvim:keys("1<CR>2<CR>3<CR>4<CR>5<CR>6<CR>7")
+  nvim:wait("vim.api.nvim_win_get_height(0) == 7")
+  nvim:keys("<C-s>")
+  nvim:wait("vim.api.nvim_win_get_height(0) == 4")
+end)
+
+T.case("commands and mentions complete by 'completefunc' alone, while typing", OPTS, function(nvim)
+  local commands = {
+    { name = "compact", description = "Make it shorter", input = { hint = "[what]" } },
+    { name = "review", description = "Look at the changes" },
+  }
+  start(nvim, { { { update = { sessionUpdate = "available_commands_update", availableCommands = commands } } } })
+  nvim:keys("go<C-s>")
+  nvim:wait_turns(1)
+  nvim:wait("#require('cursor_agent').status().commands == 2", "the commands")
+  nvim:keys("/co")
+  nvim:wait_screen("/compact [what]")
+  nvim:keys("<C-n> now ")
+  T.eq(lines(nvim), { "/compact now " })
+  nvim:keys("@pars")
+  nvim:wait_screen("@src/parser.lua")
+  nvim:keys("<C-n><C-y> @symbol:")
+  nvim:wait_screen("@symbol:M.list")
+  nvim:keys("<C-e><C-u>@sel")
+  nvim:wait_screen("@selection")
+  nvim:keys("<C-e><C-u>plain a/b c@d")
+  T.eq(nvim:lua("return vim.fn.pumvisible()"), 0)
+end)
+
+T.case("blink.cmp and nvim-cmp get the same items", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("@src")
+  nvim:wait("#require('cursor_agent.complete').files(vim.fn.getcwd()) > 0", "the files")
+  local items = nvim:lua([[
+    local blink, cmp
+    require("cursor_agent.completion.blink").new():get_completions({ line = "@src", cursor = { 1, 4 } }, function(r) blink = r.items end)
+    local params = { context = { cursor_before_line = "@src", cursor = { row = 1 } } }
+    require("cursor_agent.completion.cmp").new():complete(params, function(r) cmp = r.items end)
+    return { blink, cmp }
+  ]])
+  T.eq(items[1], items[2])
+  T.eq(items[1][1].textEdit, {
+    newText = "@src/parser.lua",
+    range = { start = { line = 0, character = 0 }, ["end"] = { line = 0, character = 4 } },
+  })
+end)
+
+T.case("prompts wait in a list that can be changed, and one can be sent now", OPTS, function(nvim)
+  local agent = start(
+    nvim,
+    { { { text = "Working" }, { wait_cancel = true } }, { { text = "For ${prompt}" } }, { { text = "For ${prompt}" } } }
+  )
+  nvim:keys("first<C-s>")
+  nvim:wait_screen("Working")
+  nvim:keys("second<C-s>third<C-s>fourth<C-s>")
+  nvim:wait_screen("queued 3")
+  nvim:keys("<Esc>gQ")
+  nvim:wait_screen("1. second")
+  nvim:expect_screen("chat-queue")
+  nvim:keys("Gdd")
+  nvim:wait_screen_without("fourth")
+  nvim:keys("ggJ")
+  nvim:wait_screen("2. second")
+  nvim:keys("gg<CR>")
+  nvim:wait_screen("editing a queued prompt")
+  nvim:wait(function()
+    return vim.deep_equal(lines(nvim), { "third" })
+  end)
+  nvim:keys("<Esc>A changed<C-s><Esc>")
+  nvim:wait(function()
+    return vim.deep_equal(
+      vim.tbl_map(function(one)
+        return one.text
+      end, nvim:status().queue),
+      { "third changed", "second" }
+    )
+  end, "the changed queue")
+  nvim:cmd("CursorAgent queue")
+  nvim:keys("G<C-s>")
+  nvim:wait_screen("For second")
+  nvim:wait_screen("For third changed")
+  T.eq(nvim:texts("user"), { "first", "second", "third changed" })
+  T.eq(#agent:received("session/cancel"), 1)
+end)
+
+T.case("<S-Tab> cycles the mode, and the winbar shows it", OPTS, function(nvim)
+  start(nvim)
+  nvim:wait_screen(" test  agent")
+  nvim:keys("<S-Tab>")
+  nvim:wait_screen(" test  plan")
+  nvim:keys("<Esc><S-Tab>")
+  nvim:wait_screen(" test  ask")
+  nvim:cmd("CursorAgent mode agent")
+  nvim:wait_screen(" test  agent")
+end)
+
+T.case("the winbar tells time, context and what waits, the statusline in short", OPTS, function(nvim)
+  start(nvim, {
+    {
+      {
+        update = {
+          sessionUpdate = "usage_update",
+          used = 34000,
+          size = 100000,
+          cost = { amount = 0.12, currency = "USD" },
+        },
+      },
+      { text = "Working" },
+      { wait_cancel = true },
+    },
+  })
+  nvim:keys("go<C-s>next<C-s><Esc>")
+  nvim:wait_screen("ctx 34%  $0.12   1 queued")
+  nvim:wait_screen("0:01")
+  T.eq(nvim:lua("return (require('cursor_agent').statusline():gsub('%d:%d%d', '0:00'))"), "test 0:00 1 queued")
+  nvim:expect_screen("chat-winbar")
+end)
