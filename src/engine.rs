@@ -2,7 +2,8 @@
 //!
 //! It does no IO. What happened comes in by a call (`on_…` from the driver, the others from the editor);
 //! what is to be done goes out as effects, what the editor has to hear goes to the outbox.
-//! `connect.rs` has the handshake, `turn.rs` prompts and turns, `inbound.rs` what agents send,
+//! `connect.rs` has the handshake, `start_session.rs` new and past sessions, `switch.rs` modes, models and options,
+//! `failure.rs` what happens when an agent is gone, `turn.rs` prompts and turns, `inbound.rs` what agents send,
 //! `serve.rs` what they ask of the editor, `cursor.rs` Cursor's own methods, `view.rs` what Lua sees.
 
 use std::collections::{BTreeMap, HashMap};

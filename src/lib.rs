@@ -7,7 +7,8 @@
 //!   [`process`] spawns and kills, [`disk`] reads and writes files.
 //! - [`engine`] — all state behind one lock, no IO: [`agent`], [`session`], [`transcript`], [`entry`],
 //!   [`tool_call`], [`decision`], [`todos`], [`terminals`]. What it does is spread over files by subject:
-//!   [`connect`] (spawn, handshake, login, sessions, failure), [`turn`] (prompts, queue, cancel),
+//!   [`connect`] (spawn, handshake, login), [`start_session`] (new, load, resume, list), [`switch`] (modes, models,
+//!   options), [`failure`] (an agent that is gone), [`turn`] (prompts, queue, cancel),
 //!   [`inbound`] (updates), [`serve`] (permissions, files, terminals, forms), [`cursor`] (Cursor's own methods).
 //! - [`outbox`] — what the editor has yet to hear, merged; [`view`] — what it hears, as plain tables.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
@@ -38,6 +39,7 @@ pub mod driver;
 pub mod effect;
 pub mod engine;
 pub mod entry;
+pub mod failure;
 pub mod ids;
 pub mod inbound;
 pub mod log;
@@ -49,6 +51,8 @@ pub mod process;
 pub mod secrets;
 pub mod serve;
 pub mod session;
+pub mod start_session;
+pub mod switch;
 pub mod terminals;
 pub mod text;
 pub mod todos;
