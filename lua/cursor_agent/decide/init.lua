@@ -634,10 +634,15 @@ local KEYS = {
 ---@param lhs string
 ---@return boolean?, string?
 function M.key(name, lhs)
-  local shown = vim.b.cursor_agent_decision or on_screen
+  local own = vim.b.cursor_agent_decision
+  local shown = own or on_screen
   local decision = shown and find(shown)
-  if not decision then
+  if not decision and own then
     return nil, "this was decided"
+  elseif not decision then
+    -- It went just now; the card is about to show the next one.
+    refresh_soon()
+    return true
   elseif not is_settled() then
     return true
   end
