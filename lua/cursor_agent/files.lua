@@ -131,9 +131,17 @@ local function set_lines(buf, lines)
   merge.apply(buf, merge.diff(lines_of(buf), lines))
 end
 
+---Has the line above each prompt say which file is in conflict.
+local function show_conflicts()
+  for _, chat in ipairs(require("cursor_agent.chats").all()) do
+    chat.prompt:refresh()
+  end
+end
+
 ---@param conflict cursor_agent.files.Conflict
 ---@param cwd string
 local function tell(conflict, cwd)
+  show_conflicts()
   local name = format.path(conflict.path, cwd)
   local what = conflict.request and "the agent wants to write %s, where you have unsaved changes"
     or "the agent changed %s on disk; your unsaved changes are untouched"
@@ -275,6 +283,7 @@ local function settled(conflict)
       table.remove(M.conflicts, i)
     end
   end
+  show_conflicts()
 end
 
 ---Lets the user settle the oldest conflict.

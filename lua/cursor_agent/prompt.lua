@@ -342,6 +342,12 @@ function Prompt:compose_bar()
       )
     end
   end
+  local conflict = require("cursor_agent.files").conflicts[1]
+  if conflict then
+    parts[#parts + 1] = ("%%#CursorAgentWarning#conflict: %s%%#CursorAgentDetail# (:CursorAgent conflicts)"):format(
+      escape(vim.fs.basename(conflict.path))
+    )
+  end
   local queued = self.chat.status.queued or 0
   if queued > 0 then
     parts[#parts + 1] = ("%%#CursorAgentQueued#queued %d"):format(queued)

@@ -1,0 +1,209 @@
+-- Files between agent and editor: unsaved text is read, nothing unsaved is destroyed, buffers follow the disk.
+
+local T = require("harness")
+
+local TEXT = table.concat(vim.fn.map(vim.fn.range(1, 30), "'line ' . v:val"), "\n") .. "\n"
+local OPTS = { width = 120, height = 30, files = { ["a.txt"] = TEXT } }
+
+---@param path string
+---@param fields table?
+---@return table
+local function read(path, fields)
+  local params = vim.tbl_extend("force", { sessionId = "${session}", path = "${cwd}/" .. path }, fields or {})
+  return { request = { method = "fs/read_text_file", params = params } }
+end
+
+---@param path string
+---@param text string
+---@return table
+local function write(path, text)
+  local params = { sessionId = "${session}", path = "${cwd}/" .. path, content = text }
+  return { request = { method = "fs/write_text_file", params = params } }
+end
+
+---An edit the agent makes on disk by itself, as Cursor does.
+---@param path string
+---@param text string
+---@return table[]
+local function edit(path, text)
+  return {
+    { write_file = { path = path, text = text } },
+    {
+      update = {
+        sessionUpdate = "tool_call",
+        toolCallId = "e",
+        title = "Edit " .. path,
+        kind = "edit",
+        status = "completed",
+        content = { { type = "diff", path = "${cwd}/" .. path, oldText = TEXT, newText = text } },
+      },
+    },
+  }
+end
+
+---@param nvim harness.Child
+---@param turns table[]
+---@return harness.Agent
+local function start(nvim, turns)
+  local agent = T.agent({ profile = "plain", turns = turns })
+  nvim:use(agent)
+  nvim:cmd("edit a.txt")
+  return agent
+end
+
+---@param nvim harness.Child
+---@return string
+local function on_disk(nvim)
+  local file = assert(io.open(nvim.work .. "/a.txt", "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+---@param nvim harness.Child
+---@return string
+local function in_buffer(nvim)
+  return table.concat(nvim:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('a.txt'), 0, -1, false)"), "\n") .. "\n"
+end
+
+---@param from string
+---@param to string
+---@return string
+local function replaced(from, to)
+  return (TEXT:gsub(vim.pesc(from) .. "\n", to .. "\n"))
+end
+
+T.case("the agent reads unsaved text, whole or in part", OPTS, function(nvim)
+  local agent = start(nvim, { { read("a.txt"), read("a.txt", { line = 2, limit = 2 }), read("other.txt") } })
+  nvim:keys("2GSunsaved<Esc>")
+  nvim:prompt("read", { open = false })
+  nvim:wait_turns(1)
+  local answers = agent:answers("fs/read_text_file")
+  T.eq(answers[1].result.content, replaced("line 2", "unsaved"))
+  T.eq(answers[2].result.content, "unsaved\nline 3\n")
+  T.ok(answers[3].error, "a file that is not there")
+end)
+
+T.case("a write into a loaded buffer keeps cursor, marks, folds and undo, and saves", OPTS, function(nvim)
+  local agent = start(nvim, { { write("a.txt", "first\n" .. replaced("line 20", "changed\nadded")) } })
+  nvim:keys("10Gmx:12,14fold<CR>25G")
+  nvim:prompt("write", { open = false })
+  nvim:wait_turns(1)
+  T.eq(agent:answers("fs/write_text_file")[1].error, nil)
+  T.eq(on_disk(nvim), "first\n" .. replaced("line 20", "changed\nadded"))
+  T.eq(in_buffer(nvim), on_disk(nvim))
+  T.eq(
+    nvim:lua(
+      'return { vim.api.nvim_get_current_line(), vim.fn.getline("\'x"), vim.fn.foldclosed(14), vim.bo.modified }'
+    ),
+    { "line 25", "line 10", 13, false }
+  )
+  nvim:keys("u")
+  T.eq(in_buffer(nvim), TEXT, "one undo takes it all back")
+end)
+
+T.case("a write beside unsaved changes is merged", OPTS, function(nvim)
+  start(nvim, { { write("a.txt", replaced("line 20", "theirs")) } })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("write", { open = false })
+  nvim:wait_turns(1)
+  T.eq(in_buffer(nvim), (replaced("line 20", "theirs"):gsub("line 2\n", "mine\n")))
+end)
+
+T.case("a write that builds on the unsaved text the agent has read is taken", OPTS, function(nvim)
+  start(nvim, { { read("a.txt"), write("a.txt", replaced("line 2", "mine and theirs")) } })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("write", { open = false })
+  nvim:wait_turns(1)
+  T.eq(in_buffer(nvim), replaced("line 2", "mine and theirs"))
+end)
+
+T.case("a write over unsaved changes is asked about, and refused when they are kept", OPTS, function(nvim)
+  local agent = start(nvim, { { write("a.txt", replaced("line 2", "theirs")) } })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("write", { open = false })
+  nvim:wait_screen("where you have unsaved changes")
+  T.eq(#agent:answers("fs/write_text_file"), 0, "the agent waits")
+  T.eq(in_buffer(nvim), replaced("line 2", "mine"))
+  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[2]) end")
+  nvim:cmd("CursorAgent conflicts")
+  nvim:wait_turns(1)
+  T.contains(agent:answers("fs/write_text_file")[1].error.message, "unsaved changes")
+  T.eq(in_buffer(nvim), replaced("line 2", "mine"))
+  T.eq(on_disk(nvim), TEXT)
+end)
+
+T.case("or taken when the user says so, undo brings back what was there", OPTS, function(nvim)
+  local agent = start(nvim, { { write("a.txt", replaced("line 2", "theirs")) } })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("write", { open = false })
+  nvim:wait_screen("where you have unsaved changes")
+  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[3]) end")
+  nvim:cmd("CursorAgent conflicts")
+  nvim:wait_turns(1)
+  T.eq(agent:answers("fs/write_text_file")[1].error, nil)
+  T.eq(on_disk(nvim), replaced("line 2", "theirs"))
+  nvim:keys("u")
+  T.eq(in_buffer(nvim), replaced("line 2", "mine"))
+end)
+
+T.case("a buffer follows an edit on disk: cursor, folds and undo kept, no question at :w", OPTS, function(nvim)
+  start(nvim, { edit("a.txt", "first\n" .. replaced("line 20", "changed")) })
+  nvim:keys("ggOmine<Esc>:write<CR>")
+  nvim:keys("u:write<CR>")
+  nvim:keys("10Gmx:12,14fold<CR>25G")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  T.eq(in_buffer(nvim), "first\n" .. replaced("line 20", "changed"))
+  T.eq(
+    nvim:lua(
+      'return { vim.api.nvim_get_current_line(), vim.fn.getline("\'x"), vim.fn.foldclosed(14), vim.bo.modified }'
+    ),
+    { "line 25", "line 10", 13, false }
+  )
+  T.eq(nvim:events("CursorAgentEdit")[1].path, nvim.work .. "/a.txt")
+  nvim:cmd("checktime")
+  nvim:keys("u")
+  T.eq(in_buffer(nvim), TEXT, "one undo takes it back")
+  nvim:keys("<C-r>")
+  nvim:keys("Goafter<Esc>")
+  nvim:cmd("write")
+  T.eq(on_disk(nvim), "first\n" .. replaced("line 20", "changed") .. "after\n")
+end)
+
+T.case("a buffer with unsaved changes is not reloaded over; the difference is offered", OPTS, function(nvim)
+  start(nvim, { edit("a.txt", replaced("line 20", "theirs")) })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  T.contains(nvim:messages(), "the agent changed a.txt on disk; your unsaved changes are untouched")
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  nvim:wait_screen("conflict: a.txt (:CursorAgent conflicts)")
+  nvim:cmd("CursorAgent close")
+  T.eq(in_buffer(nvim), replaced("line 2", "mine"))
+  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[1]) end")
+  nvim:cmd("CursorAgent conflicts")
+  T.eq(nvim:lua("return { vim.fn.tabpagenr('$'), vim.fn.winnr('$'), vim.wo.diff }"), { 2, 2, true })
+  nvim:cmd("tabclose")
+  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[3]) end")
+  nvim:cmd("CursorAgent conflicts")
+  T.eq(in_buffer(nvim), replaced("line 20", "theirs"))
+  T.eq(nvim:lua("return vim.bo[vim.fn.bufnr('a.txt')].modified"), false)
+  nvim:cmd("CursorAgent open")
+  nvim:wait_screen("Ask test")
+  T.ok(not nvim:sees("conflict:"), "settled")
+end)
+
+T.case("an edit while the user types in the prompt takes neither the cursor nor the mode", OPTS, function(nvim)
+  start(nvim, { edit("a.txt", "first\n" .. TEXT) })
+  nvim:keys("25G")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("go<C-s>typing on")
+  nvim:wait_turns(1)
+  T.eq(nvim:lua("return { vim.fn.mode(), vim.api.nvim_get_current_line() }"), { "i", "typing on" })
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd h")
+  T.eq(nvim:api("nvim_get_current_line"), "line 25")
+end)
