@@ -46,7 +46,7 @@ end
 
 ---@param text string
 local function send(text)
-  local sequence = M.sequence(config.get().attention.terminal, text, vim.env.TMUX ~= nil)
+  local sequence = M.sequence(config.get().attention.terminal, text, (vim.env.TMUX or "") ~= "")
   if not sequence then
     return
   end

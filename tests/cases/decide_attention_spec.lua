@@ -1,0 +1,149 @@
+-- Attention: the user is called when they are not looking, and left alone when they are.
+
+local T = require("harness")
+
+---@param command string
+---@return table step
+local function asks(command)
+  return { permission = { toolCall = { toolCallId = command, title = ("`%s`"):format(command), kind = "execute" } } }
+end
+
+---What was said by `vim.notify` since this was called.
+---@param nvim harness.Child
+local function listen(nvim)
+  nvim:lua([[
+    _G.said = {}
+    vim.notify = function(text) table.insert(_G.said, text) end
+  ]])
+end
+
+---@param nvim harness.Child
+---@return string[]
+local function said(nvim)
+  return nvim:lua("return _G.said")
+end
+
+T.case("nothing is said while the chat is plainly in view", { width = 100 }, function(nvim)
+  nvim:use(T.agent({ turns = { { asks("make") } } }))
+  listen(nvim)
+  nvim:prompt("go")
+  nvim:wait_screen("$ make")
+  nvim:lua("require('cursor_agent').accept()")
+  nvim:wait_turns(1)
+  nvim:wait_state("idle")
+  T.eq(said(nvim), {})
+end)
+
+T.case("Neovim unfocused: a decision and the end of a turn are told", { width = 100 }, function(nvim)
+  nvim:use(T.agent({ turns = { { asks("make") }, { { text = "Hi." } } } }))
+  listen(nvim)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:api("nvim_ui_set_focus", false)
+  nvim:prompt("go")
+  nvim:wait("#_G.said == 1", "a word about the decision")
+  T.eq(said(nvim)[1], "cursor-agent: test asks to run a command: make")
+  nvim:lua("require('cursor_agent').accept()")
+  nvim:wait("#_G.said == 2", "a word about the end")
+  T.contains(said(nvim)[2], "cursor-agent: test is done after ")
+  nvim:api("nvim_ui_set_focus", true)
+  nvim:prompt("again")
+  nvim:wait_turns(2)
+  nvim:wait_state("idle")
+  T.eq(#said(nvim), 2, "back in view")
+end)
+
+T.case("the chat hidden: told as well, but not of what the user stopped", { width = 100 }, function(nvim)
+  nvim:use(
+    T.agent({
+      turns = { { asks("make") }, { { text = "Hi." } }, { { error = { code = -32603, message = "No luck" } } } },
+    })
+  )
+  listen(nvim)
+  nvim:prompt("go", { open = false })
+  nvim:wait("#_G.said == 1", "a word about the decision")
+  nvim:lua("require('cursor_agent').cancel()")
+  T.eq(nvim:wait_turns(1).stop_reason, "cancelled")
+  nvim:prompt("again", { open = false })
+  nvim:wait_turns(2)
+  nvim:wait("#_G.said == 2", "a word about the second turn only")
+  T.contains(said(nvim)[2], "test is done")
+  nvim:prompt("fail", { open = false })
+  nvim:wait_turns(3)
+  nvim:wait("#_G.said == 3", "a word about the failure")
+  T.contains(said(nvim)[3], "No luck")
+end)
+
+T.case("the option silences it", { width = 100 }, function(nvim)
+  local steps = {}
+  for i = 1, 30 do
+    local step = asks("run " .. i)
+    step.wait, step.name = false, "p" .. i
+    steps[#steps + 1] = step
+  end
+  steps[#steps + 1] = { join = "p1" }
+  nvim:use(T.agent({ turns = { steps } }), { attention = { notify = false } })
+  listen(nvim)
+  nvim:prompt("go", { open = false })
+  nvim:wait("#require('cursor_agent').pending(1) == 30", "all of them")
+  nvim:wait_screen("1 of 30")
+  T.eq(said(nvim), {})
+end)
+
+T.case("what a terminal is sent cannot be more than a notification", function(nvim)
+  local sent = nvim:lua([[
+    local sequence = require("cursor_agent.decide.attention").sequence
+    return {
+      sequence("bell", "x", true),
+      sequence("osc9", "done: a", false),
+      sequence("osc777", "a;b", false),
+      sequence("osc9", "x\27]52;c;evil\7\n\194\155y\r", false),
+      sequence("osc9", "a", true),
+      sequence("off", "a", false) or "nothing",
+    }
+  ]])
+  T.eq(sent[1], "\7")
+  T.eq(sent[2], "\27]9;done: a\7")
+  T.eq(sent[3], "\27]777;notify;cursor-agent;a,b\7")
+  T.eq(sent[4], "\27]9;x ]52;c;evil   y \7")
+  T.eq(sent[5], "\27Ptmux;\27\27]9;a\7\27\\")
+  T.eq(sent[6], "nothing")
+end)
+
+T.case("a real terminal gets it", { width = 100 }, function(nvim)
+  local agent = T.agent({ turns = { { asks("make") } } })
+  local file = assert(io.open(nvim.dir .. "/inner.lua", "wb"))
+  file:write(([[
+    vim.opt.runtimepath:prepend(%q)
+    vim.o.swapfile = false
+    require("cursor_agent").setup({ agent = "test", agents = { test = vim.json.decode(%q) }, attention = { terminal = "osc9" } })
+    vim.api.nvim_create_autocmd("VimEnter", {
+      callback = vim.schedule_wrap(function()
+        require("cursor_agent").prompt("go", { open = false })
+      end),
+    })
+  ]]):format(T.root, vim.json.encode(agent.options)))
+  file:close()
+  nvim:lua(
+    [[
+      local program, init = ...
+      _G.raw = ""
+      _G.job = vim.fn.jobstart({ program, "--clean", "-u", init }, {
+        pty = true,
+        width = 80,
+        height = 24,
+        env = { TMUX = "", TERM = "xterm-256color" },
+        clear_env = false,
+        on_stdout = function(_, data) _G.raw = _G.raw .. table.concat(data, "\n") end,
+      })
+    ]],
+    vim.v.progpath,
+    nvim.dir .. "/inner.lua"
+  )
+  nvim:wait(
+    [[_G.raw:find("\27%]9;test asks to run a command: make\7") ~= nil or nil]],
+    "the sequence on the terminal",
+    20000
+  )
+  nvim:lua("vim.fn.chansend(_G.job, '\\27:qall!\\r') vim.fn.jobwait({ _G.job }, 5000)")
+end)
