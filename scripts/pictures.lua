@@ -1,0 +1,202 @@
+-- Sets the scene of one picture: $SCENE in a scratch project, and the file $READY once it is on the screen.
+
+local root = assert(vim.env.CURSOR_AGENT_ROOT)
+vim.opt.runtimepath:prepend(root)
+vim.o.termguicolors, vim.o.number, vim.o.laststatus, vim.o.swapfile = true, true, 3, false
+vim.opt.shortmess:append("I")
+vim.o.showmode, vim.o.ruler = false, false
+
+local OLD = "            let item = self.expr()?;\n            items.push(item);\n"
+local NEW = OLD
+  .. "            if !self.eat(Token::Comma) {\n                self.expect(Token::CloseBracket)?;\n"
+  .. "                break;\n            }\n"
+
+---@param id string
+---@param fields table
+---@return table[] steps
+local function tool(id, fields)
+  local first = vim.tbl_extend("force", { sessionUpdate = "tool_call", toolCallId = id, status = "pending" }, fields)
+  local done = { sessionUpdate = "tool_call_update", toolCallId = id, status = "completed" }
+  done.content, first.content = fields.content, nil
+  return { { update = first }, { wait_ms = 60 }, { update = done } }
+end
+
+local read = tool("r", {
+  title = "Read src/parser.rs",
+  kind = "read",
+  locations = { { path = "src/parser.rs", line = 1 } },
+})
+local edit = tool("e", {
+  title = "Edit src/parser.rs",
+  kind = "edit",
+  locations = { { path = "src/parser.rs", line = 15 } },
+  content = { { type = "diff", path = "src/parser.rs", oldText = OLD, newText = NEW } },
+})
+local test = tool("t", {
+  title = "`cargo test parser`",
+  kind = "execute",
+  content = {
+    { type = "content", content = { type = "text", text = "running 14 tests\ntest result: ok. 14 passed; 0 failed\n" } },
+  },
+})
+
+---@param ... table[]
+---@return table[]
+local function steps(...)
+  local all = {}
+  for _, list in ipairs({ ... }) do
+    vim.list_extend(all, list)
+  end
+  return all
+end
+
+local scenes = {
+  chat = {
+    prompt = "Make the parser accept trailing commas",
+    steps = steps(
+      { { thought = "The list is parsed until the bracket closes; commas are never eaten." }, { wait_ms = 300 } },
+      {
+        {
+          text = "Lists are parsed in `Parser::list`. It never looks for a comma, so I will let it eat one after each item:\n\n",
+        },
+      },
+      read,
+      edit,
+      test,
+      {
+        {
+          text = 'A trailing comma is now fine:\n\n```rust\nassert!(parse("[1, 2,]").is_ok());\n```\n\n- **one place** changed, `Parser::list`\n- all 14 tests pass\n',
+        },
+      }
+    ),
+    ready = function(agent)
+      return agent.status().state == "idle"
+    end,
+  },
+  permission = {
+    prompt = "Run the tests of the parser",
+    steps = steps({ { text = "I will run the parser's tests.\n\n" } }, read, {
+      {
+        permission = {
+          toolCall = {
+            toolCallId = "p",
+            title = "`cargo test parser -- --nocapture`",
+            kind = "execute",
+            status = "pending",
+            content = { { type = "content", content = { type = "text", text = "Not in allowlist: cargo test" } } },
+          },
+        },
+      },
+    }),
+    decision = true,
+  },
+  question = {
+    prompt = "Let sessions be stored",
+    steps = {
+      { text = "Before I begin, one thing is yours to decide.\n" },
+      {
+        request = {
+          method = "cursor/ask_question",
+          params = {
+            toolCallId = "q",
+            title = "Which store should sessions use?",
+            questions = {
+              {
+                id = "store",
+                prompt = "Which store should sessions use?",
+                options = {
+                  { id = "sqlite", label = "SQLite: one file, crash-safe" },
+                  { id = "lines", label = "JSON lines: readable, easy to repair" },
+                  { id = "memory", label = "Memory only" },
+                },
+              },
+            },
+          },
+        },
+        wait = true,
+      },
+    },
+    decision = true,
+  },
+  plan = {
+    prompt = "Plan the move of the parser into its own crate",
+    steps = {
+      { text = "Here is how I would go about it.\n" },
+      {
+        request = {
+          method = "cursor/create_plan",
+          params = {
+            toolCallId = "c",
+            name = "Parser in a crate of its own",
+            overview = "Move the parser out, keep its interface, test it alone.",
+            plan = "1. Move `src/parser.rs` and `src/lexer.rs` to `crates/parser`.\n2. Re-export what others use.\n3. Run its tests without the rest.\n",
+            todos = {
+              { id = "1", content = "Move the two files", status = "pending" },
+              { id = "2", content = "Re-export the interface", status = "pending" },
+              { id = "3", content = "Test the crate alone", status = "pending" },
+            },
+          },
+        },
+        wait = true,
+      },
+    },
+    decision = true,
+    enter = true,
+  },
+}
+
+local scene = assert(scenes[vim.env.SCENE], "no scene " .. tostring(vim.env.SCENE))
+local scenario = vim.fn.tempname() .. ".json"
+vim.fn.writefile({ vim.json.encode({ turns = { scene.steps } }) }, scenario)
+require("cursor_agent").setup({
+  agent = "cursor",
+  agents = {
+    cursor = { command = { root .. "/lib/cursor-agent-demo", "play", scenario }, status_command = { "true" } },
+  },
+  window = { width = 0.55 },
+})
+
+---@param condition fun(): any
+---@param go fun()
+local function once(condition, go)
+  local timer = assert(vim.uv.new_timer())
+  timer:start(
+    100,
+    100,
+    vim.schedule_wrap(function()
+      if not timer:is_closing() and condition() then
+        timer:close()
+        go()
+      end
+    end)
+  )
+end
+
+vim.api.nvim_create_autocmd("VimEnter", {
+  callback = vim.schedule_wrap(function()
+    local agent = require("cursor_agent")
+    agent.open({ enter = false })
+    vim.cmd("normal! 15G")
+    local started = false
+    vim.api.nvim_create_autocmd("User", {
+      pattern = "CursorAgentTurnStart",
+      callback = function()
+        started = true
+      end,
+    })
+    agent.prompt(scene.prompt)
+    once(function()
+      return started and (scene.decision and #agent.pending() > 0 or scene.ready and scene.ready(agent))
+    end, function()
+      vim.defer_fn(function()
+        if scene.enter then
+          vim.cmd("CursorAgent decisions")
+          vim.api.nvim_input("<CR>")
+        end
+        vim.defer_fn(function()
+          vim.fn.writefile({}, assert(vim.env.READY))
+        end, 1500)
+      end, 800)
+    end)
+  end),
+})
