@@ -36,7 +36,10 @@ local test = tool("t", {
   title = "`cargo test parser`",
   kind = "execute",
   content = {
-    { type = "content", content = { type = "text", text = "running 14 tests\ntest result: ok. 14 passed; 0 failed\n" } },
+    {
+      type = "content",
+      content = { type = "text", text = "running 14 tests\ntest result: ok. 14 passed; 0 failed\n" },
+    },
   },
 })
 
@@ -145,7 +148,7 @@ local scenes = {
   },
 }
 
-local scene = assert(scenes[vim.env.SCENE], "no scene " .. tostring(vim.env.SCENE))
+local scene = scenes[vim.env.SCENE or "chat"]
 local scenario = vim.fn.tempname() .. ".json"
 vim.fn.writefile({ vim.json.encode({ turns = { scene.steps } }) }, scenario)
 require("cursor_agent").setup({

@@ -123,3 +123,21 @@ T.case("twenty questions are answered by their tags", { width = 100, height = 40
     T.contains(table.concat(lines, "\n"), words, ask)
   end
 end)
+
+T.case("the README's pictures are there, and small; its links into the help lead somewhere", function(child)
+  local file = assert(io.open(T.root .. "/README.md", "rb"))
+  local text = file:read("*a")
+  file:close()
+  local count = 0
+  for path in text:gmatch("%]%((doc/img/[^)]+)%)") do
+    count = count + 1
+    local stat = vim.uv.fs_stat(T.root .. "/" .. path)
+    T.ok(stat, path .. " is missing")
+    T.ok(stat and stat.size < 200 * 1024, path .. " is too large")
+  end
+  T.eq(count, 4)
+  local found = tags(child)
+  for tag in text:gmatch("`:help ([^`]+)`") do
+    T.ok(found[tag], tag .. " leads nowhere")
+  end
+end)

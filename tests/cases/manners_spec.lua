@@ -1,0 +1,124 @@
+-- Manners: what the plugin costs before it is used, and what of the user's it leaves alone.
+
+local T = require("harness")
+
+T.case("plugin/ requires nothing and costs less than a millisecond", function(child)
+  T.eq(
+    child:lua([[
+      return vim.tbl_filter(function(name)
+        return vim.startswith(name, "cursor_agent")
+      end, vim.tbl_keys(package.loaded))
+    ]]),
+    {}
+  )
+  local best = math.huge
+  for i = 1, 5 do
+    local log = ("%s/startup-%d"):format(child.dir, i)
+    local run = child:lua(
+      [[
+        local root, log = ...
+        return vim.system({ vim.v.progpath, "--clean", "--headless", "--cmd", "set rtp^=" .. root,
+          "--startuptime", log, "+qall" }):wait()
+      ]],
+      T.root,
+      log
+    )
+    T.eq(run.code, 0, run.stderr)
+    for line in io.lines(log) do
+      -- clock, then what it took with all it sourced, then what it took itself.
+      local total = line:match("^%S+%s+(%S+)%s+%S+: sourcing .*/plugin/cursor_agent%.lua$")
+      best = math.min(best, tonumber(total) or math.huge)
+    end
+  end
+  T.ok(best < 1, ("plugin/cursor_agent.lua took %.3f ms"):format(best))
+end)
+
+T.case("the library is loaded by the first use, not by setup", function(child)
+  child:lua([[require("cursor_agent").setup({ agent = "demo" })]])
+  T.eq(child:lua("return package.loaded.cursor_agent_native == nil"), true)
+  T.eq(#T.processes(), 1)
+end)
+
+T.case("no key is mapped outside the plugin's own buffers", function(child)
+  local global = child:lua([[
+    local found = {}
+    for _, mode in ipairs({ "n", "x", "s", "o", "i", "c", "t" }) do
+      for _, map in ipairs(vim.api.nvim_get_keymap(mode)) do
+        if (map.desc or ""):find("cursor%-agent") and not vim.startswith(map.lhs, "<Plug>") then
+          table.insert(found, map.lhs)
+        end
+      end
+    end
+    return found
+  ]])
+  T.eq(global, {})
+end)
+
+T.case("each mapping of the plugin's buffers says what it does", function(child)
+  child:use(T.agent({}))
+  child:cmd("CursorAgent")
+  child:wait_state("idle")
+  local mute = child:lua([[
+    local found = {}
+    for _, mode in ipairs({ "n", "i" }) do
+      for _, map in ipairs(vim.api.nvim_buf_get_keymap(0, mode)) do
+        if not map.desc then
+          table.insert(found, map.lhs)
+        end
+      end
+    end
+    return found
+  ]])
+  T.eq(mute, {})
+end)
+
+T.case("messages come through vim.notify with a title", function(child)
+  child:lua([[
+    _G.said = {}
+    vim.notify = function(message, level, opts)
+      table.insert(_G.said, { message = message, level = level, title = (opts or {}).title })
+    end
+  ]])
+  child:keys(":CursorAgent frobnicate<CR>")
+  local said = child:wait("_G.said[1]", "a message")
+  T.eq(said.title, "cursor-agent")
+  T.eq(said.level, vim.log.levels.ERROR)
+  T.contains(said.message, "frobnicate")
+end)
+
+T.case("highlights are defaults: a colorscheme and the user have the last word", function(child)
+  child:lua([[vim.api.nvim_set_hl(0, "CursorAgentUser", { bold = true })]])
+  child:use(T.agent({}))
+  child:cmd("CursorAgent")
+  child:wait_state("idle")
+  T.eq(child:lua("return vim.api.nvim_get_hl(0, { name = 'CursorAgentUser' }).bold"), true)
+  T.eq(child:lua("return vim.api.nvim_get_hl(0, { name = 'CursorAgentPath' }).link"), "Directory")
+  child:cmd("colorscheme blue")
+  T.eq(child:lua("return vim.api.nvim_get_hl(0, { name = 'CursorAgentPath' }).link"), "Directory")
+end)
+
+T.case("'winborder' is honoured where there is one", { width = 120, height = 30 }, function(child)
+  child:use(
+    T.agent({ turns = { { { permission = { toolCall = { toolCallId = "a", title = "`ls`", kind = "execute" } } } } } })
+  )
+  if child:lua("return vim.fn.exists('+winborder') == 1") then
+    child:lua("vim.o.winborder = 'double'")
+  end
+  child:prompt("go")
+  child:wait(function()
+    return child:lua("return #require('cursor_agent').pending() == 1")
+  end, "the permission")
+  child:wait_screen("asks to run")
+  if child:lua("return vim.fn.exists('+winborder') == 1") then
+    child:wait_screen("╔")
+  end
+end)
+
+T.case("a user interface that is attached from elsewhere shows the same", { width = 100 }, function(child)
+  child:use(T.agent({ turns = { { { text = "Words over a wire." } } } }))
+  child:prompt("hello")
+  child:wait_turns(1)
+  -- As --remote-ui and GUIs do: another size, another screen.
+  child:api("nvim_ui_try_resize", 90, 20)
+  child:wait_screen("Words over a wire.")
+end)
