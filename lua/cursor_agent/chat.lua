@@ -142,6 +142,7 @@ function M.set_status(chat, status)
   end
   chat.status = status
   require("cursor_agent.winbar").update(chat)
+  require("cursor_agent.progress").update(chat, status)
   chat.prompt:refresh()
   require("cursor_agent.queue").refresh(chat)
   require("cursor_agent.decide").on_status(chat)

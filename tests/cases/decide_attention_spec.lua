@@ -54,11 +54,9 @@ T.case("Neovim unfocused: a decision and the end of a turn are told", { width = 
 end)
 
 T.case("the chat hidden: told as well, but not of what the user stopped", { width = 100 }, function(nvim)
-  nvim:use(
-    T.agent({
-      turns = { { asks("make") }, { { text = "Hi." } }, { { error = { code = -32603, message = "No luck" } } } },
-    })
-  )
+  nvim:use(T.agent({
+    turns = { { asks("make") }, { { text = "Hi." } }, { { error = { code = -32603, message = "No luck" } } } },
+  }))
   listen(nvim)
   nvim:prompt("go", { open = false })
   nvim:wait("#_G.said == 1", "a word about the decision")

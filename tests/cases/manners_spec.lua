@@ -122,3 +122,38 @@ T.case("a user interface that is attached from elsewhere shows the same", { widt
   child:api("nvim_ui_try_resize", 90, 20)
   child:wait_screen("Words over a wire.")
 end)
+
+T.case("a running turn is told by Neovim's Progress event, where there is one", function(child)
+  local knows = child:lua([[
+    if vim.fn.exists("##Progress") == 0 then
+      return false
+    end
+    _G.told = {}
+    vim.api.nvim_create_autocmd("Progress", {
+      pattern = "cursor-agent",
+      callback = function(event)
+        table.insert(_G.told, event.data.status .. " " .. event.data.percent)
+      end,
+    })
+    return true
+  ]])
+  local todos = {
+    { id = "1", content = "one", status = "completed" },
+    { id = "2", content = "two", status = "pending" },
+  }
+  local update = { method = "cursor/update_todos", params = { toolCallId = "t", todos = todos, merge = false } }
+  -- Statuses that follow each other at once reach the editor as one: the turn takes its time.
+  local steps =
+    { { text = "a" }, { wait_ms = 200 }, { request = update, wait = true }, { wait_ms = 200 }, { text = "b" } }
+  child:use(T.agent({ turns = { steps } }))
+  child:prompt("hello")
+  child:wait_turns(1)
+  child:wait_state("idle")
+  if knows then
+    child:wait("_G.told[#_G.told] == 'success 100'", "the end to be told", 3000)
+    local told = child:lua("return _G.told")
+    T.eq(told[1], "running 0")
+    T.ok(vim.list_contains(told, "running 50"), vim.inspect(told))
+  end
+  T.eq(child:lua("return vim.v.errmsg"), "")
+end)

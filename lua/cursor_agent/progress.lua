@@ -1,0 +1,48 @@
+-- Tells of a running turn by Neovim's `Progress` event, which terminals with a progress bar and statuslines follow.
+
+local M = {}
+
+local known = vim.fn.exists("##Progress") == 1
+local running = {} ---@type table<cursor_agent.Key, integer> percent that was told
+
+---@param chat cursor_agent.Chat
+---@param status "running"|"success"|"failed"
+---@param percent integer
+local function tell(chat, status, percent)
+  -- The event alone, without the message that usually comes with it: the chat shows what is going on.
+  vim.api.nvim_exec_autocmds("Progress", {
+    pattern = "cursor-agent",
+    modeline = false,
+    data = {
+      id = "cursor-agent-" .. chat.key,
+      source = "cursor-agent",
+      title = chat.agent,
+      text = chat.status.title or "",
+      status = status,
+      percent = percent,
+    },
+  })
+end
+
+---Takes note of a new status. How far a turn is, only its todos can tell.
+---@param chat cursor_agent.Chat
+---@param status cursor_agent.Status
+function M.update(chat, status)
+  if not known then
+    return
+  end
+  local before = running[chat.key]
+  if status.state == "running" or status.state == "waiting" then
+    local done, all = require("cursor_agent.render.plan").progress(status.todos or {})
+    local percent = all > 0 and math.min(99, math.floor(100 * done / all)) or 0
+    if percent ~= before then
+      running[chat.key] = percent
+      tell(chat, "running", percent)
+    end
+  elseif before then
+    running[chat.key] = nil
+    tell(chat, status.state == "failed" and "failed" or "success", 100)
+  end
+end
+
+return M
