@@ -15,7 +15,7 @@ local function permission(kind, fields)
     kind = "permission",
     agent = fields.agent or "cursor",
     title = fields.title or fields.command or "",
-    cwd = "/work/app",
+    cwd = "/src/app",
     tool = {
       kind = kind,
       command = fields.command,
@@ -38,7 +38,7 @@ local TABLE = {
   { permission("execute", { command = "ls" }), { { agent = "goose", action = "allow" } }, "ask" },
   { permission("execute", { command = "ls", agent = "goose" }), { { agent = "goose", action = "allow" } }, "allow" },
   -- The first rule that matches decides.
-  { permission("read", { paths = { "/work/app/a" } }), { { action = "ask" }, { action = "allow" } }, "ask" },
+  { permission("read", { paths = { "/src/app/a" } }), { { action = "ask" }, { action = "allow" } }, "ask" },
   {
     permission("execute", { command = "rm x" }),
     { { command = "rm *", action = "reject" }, { action = "allow" } },
@@ -76,17 +76,17 @@ local TABLE = {
   { permission("execute", { title = "Terminal" }), { { command = "*", action = "allow" } }, "ask" },
   { permission("execute", { title = "rm x" }), { { command = "rm *", action = "reject" } }, "reject" },
   -- Paths, from the workspace.
-  { permission("edit", { diffs = { "/work/app/src/a.lua" } }), { { path = "src/**", action = "allow" } }, "allow" },
+  { permission("edit", { diffs = { "/src/app/src/a.lua" } }), { { path = "src/**", action = "allow" } }, "allow" },
   { permission("edit", { diffs = { "src/deep/er/a.lua" } }), { { path = "src/**", action = "allow" } }, "allow" },
-  { permission("edit", { diffs = { "/work/app/src/a.lua" } }), { { path = "src", action = "allow" } }, "allow" },
-  { permission("edit", { diffs = { "/work/app/srcs/a.lua" } }), { { path = "src", action = "allow" } }, "ask" },
-  { permission("edit", { diffs = { "/work/app/src/x/a.lua" } }), { { path = "src/*.lua", action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "/src/app/src/a.lua" } }), { { path = "src", action = "allow" } }, "allow" },
+  { permission("edit", { diffs = { "/src/app/srcs/a.lua" } }), { { path = "src", action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "/src/app/src/x/a.lua" } }), { { path = "src/*.lua", action = "allow" } }, "ask" },
   {
-    permission("edit", { diffs = { "/work/app/src/a.lua" } }),
+    permission("edit", { diffs = { "/src/app/src/a.lua" } }),
     { { path = "**/*.{lua,rs}", action = "allow" } },
     "allow",
   },
-  { permission("edit", { diffs = { "/work/app/src/a.py" } }), { { path = "**/*.{lua,rs}", action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "/src/app/src/a.py" } }), { { path = "**/*.{lua,rs}", action = "allow" } }, "ask" },
   -- All of them have to be allowed; one is enough to reject.
   { permission("edit", { diffs = { "src/a", "doc/b" } }), { { path = "src/**", action = "allow" } }, "ask" },
   {
@@ -111,8 +111,18 @@ local TABLE = {
   { permission("edit", { diffs = { "../other/x" } }), { { path = "**", action = "allow" } }, "ask" },
   { permission("edit", { diffs = { "src/../../other/x" } }), { { path = "src/**", action = "allow" } }, "ask" },
   { permission("edit", { diffs = { "link/x" } }), { { path = "link/**", action = "allow" } }, "ask" },
-  { permission("edit", { diffs = { "/work/app/x" } }), { { action = "allow" } }, "allow" },
-  { permission("edit", { diffs = { "/work/application/x" } }), { { action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "link" } }), { { action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "up/new" } }), { { action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "chain/new" } }), { { action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "link/../app/x" } }), { { action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "round/x" } }), { { action = "allow" } }, "ask" },
+  { permission("edit", { diffs = { "within/x" } }), { { path = "src/**", action = "allow" } }, "allow" },
+  { permission("edit", { diffs = { "~/.bashrc" } }), { { action = "allow" } }, "ask" },
+  -- A link is kept from the agent by its own name and by what it leads to.
+  { permission("read", { paths = { "/src/app/.env" } }), { { path = "**/.env", action = "reject" } }, "reject" },
+  { permission("read", { paths = { "/src/app/.env" } }), { { path = "/secret/**", action = "reject" } }, "reject" },
+  { permission("edit", { diffs = { "/src/app/x" } }), { { action = "allow" } }, "allow" },
+  { permission("edit", { diffs = { "/src/application/x" } }), { { action = "allow" } }, "ask" },
   { permission("delete", { paths = { "/etc/hosts" } }), { { action = "allow" } }, "ask" },
   { permission("move", { paths = { "src/a", "/etc/a" } }), { { action = "allow" } }, "ask" },
   { permission("surprise", { paths = { "/etc/hosts" } }), { { action = "allow" } }, "ask" },
@@ -130,11 +140,18 @@ T.case("a table of what rules say", function(nvim)
   local said = nvim:lua(
     [[
       local policy = require("cursor_agent.decide.policy")
-      -- In this world /work/app/link leads to /secret, and nothing else is a link.
-      local function real(path)
-        return (path:gsub("^/work/app/link", "/secret"))
+      local LINKS = {
+        ["/src/app/link"] = "/secret",
+        ["/src/app/up"] = "../../secret",
+        ["/src/app/chain"] = "src/../up",
+        ["/src/app/round"] = "round",
+        ["/src/app/within"] = "src/real",
+        ["/src/app/.env"] = "/secret/env",
+      }
+      local function link(path)
+        return LINKS[path]
       end
-      local where = { directories = { "/work/app" }, home = "/home/me", real = real }
+      local where = { directories = { "/src/app" }, home = "/home/me", link = link }
       return vim.tbl_map(function(row)
         return (policy.decide(row[1], row[2], where))
       end, ...)
@@ -144,6 +161,22 @@ T.case("a table of what rules say", function(nvim)
   for i, row in ipairs(TABLE) do
     T.eq(said[i], row[3], vim.inspect({ row[1].tool, row[2] }))
   end
+end)
+
+T.case("a link to what does not exist yet leads out of the workspace", function(nvim)
+  local said = nvim:lua([[
+    local policy = require("cursor_agent.decide.policy")
+    local dir = vim.fn.tempname()
+    vim.fn.mkdir(dir .. "/app", "p")
+    vim.uv.fs_symlink(dir .. "/new", dir .. "/app/out")
+    vim.uv.fs_symlink("new", dir .. "/app/in")
+    return vim.tbl_map(function(path)
+      local tool = { kind = "edit", content = { { type = "diff", path = path } } }
+      local decision = { id = 1, key = 1, kind = "permission", agent = "cursor", title = "", cwd = dir .. "/app", tool = tool }
+      return (policy.decide(decision, { { action = "allow" } }, { directories = { dir .. "/app" }, home = "/" }))
+    end, { "out", "in", dir .. "/app/x" })
+  ]])
+  T.eq(said, { "ask", "allow", "allow" })
 end)
 
 T.case("a rule with a mistake is named, and then everything is asked", function(nvim)

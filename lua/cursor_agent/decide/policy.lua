@@ -18,7 +18,7 @@ local M = {}
 ---@class (exact) cursor_agent.policy.Where
 ---@field directories string[] the workspace
 ---@field home string
----@field real? fun(path: string): string? where a path leads once links are followed; nil when it does not exist
+---@field link? fun(path: string): string? what a link holds; nil for what is no link
 
 local FIELDS = { action = true, name = true, agent = true, kind = true, command = true, path = true }
 local ACTIONS = { allow = true, ask = true, reject = true }
@@ -65,18 +65,32 @@ function M.check(rules)
   return problems
 end
 
----A path with its links followed as the system would: `..` of a link's target, not of the link.
+---So many links are followed; then they lead in a circle.
+local MAX_LINKS = 40
+
+---A path with its links followed as the system would: `..` of a link's target, not of the link, and a link to what does
+---not exist leads there all the same, because writing through it creates that file.
 ---@param path string absolute
----@param real fun(path: string): string?
+---@param link fun(path: string): string?
 ---@return string
-local function resolve(path, real)
-  local at = ""
-  for part in path:gmatch("[^/]+") do
+local function resolve(path, link)
+  local at, links = "", 0
+  local todo = vim.split(path, "/", { plain = true, trimempty = true })
+  while #todo > 0 do
+    local part = table.remove(todo, 1)
     if part == ".." then
       at = at:match("^(.*)/[^/]*$") or ""
-    elseif part ~= "." then
-      at = real(at .. "/" .. part) or at .. "/" .. part
-      at = at == "/" and "" or at
+    elseif part ~= "." and part ~= "" then
+      local target = link(at .. "/" .. part)
+      if not target then
+        at = at .. "/" .. part
+      elseif links == MAX_LINKS then
+        return "/"
+      else
+        links = links + 1
+        at = target:sub(1, 1) == "/" and "" or at
+        todo = vim.list_extend(vim.split(target, "/", { plain = true, trimempty = true }), todo)
+      end
     end
   end
   return at == "" and "/" or at
@@ -143,16 +157,20 @@ end
 
 ---@class (exact) cursor_agent.policy.Place
 ---@field path string absolute, links followed
+---@field written string absolute, as the agent wrote it
 ---@field inside boolean it lies within the workspace
+
+---@return nil
+local function no_link() end
 
 ---Whether a glob matches a path. A glob without wildcards is a file, or a directory with all below it.
 ---@param glob string
----@param place cursor_agent.policy.Place
+---@param path string absolute
 ---@param where cursor_agent.policy.Where
----@param real fun(path: string): string?
+---@param link fun(path: string): string?
 ---@return boolean matches
 ---@return boolean names it says which directory, from the root on
-local function match_path(glob, place, where, real)
+local function match_path(glob, path, where, link)
   local full = glob:gsub("^~", where.home, 1)
   local absolute = full:sub(1, 1) == "/"
   for _, one in ipairs(expand(full)) do
@@ -161,8 +179,8 @@ local function match_path(glob, place, where, real)
       fixed, wild = one, nil
     end
     for _, root in ipairs(absolute and { "" } or where.directories) do
-      local base = resolve(root .. "/" .. fixed, real)
-      local rest = below(place.path, base)
+      local base = resolve(root .. "/" .. fixed, link)
+      local rest = below(path, base)
       if rest and (not wild or match_parts(vim.split(wild, "/"), vim.split(rest, "/"), 1, 1)) then
         return true, absolute and base ~= "/"
       end
@@ -264,16 +282,18 @@ end
 ---@param where cursor_agent.policy.Where
 ---@return cursor_agent.policy.Place[]
 function M.places(decision, where)
-  local real = where.real or vim.uv.fs_realpath
+  local link = where.link or vim.uv.fs_readlink
   local roots = vim.tbl_map(function(dir)
-    return resolve(dir, real)
+    return resolve(dir, link)
   end, where.directories) ---@type string[]
   return vim.tbl_map(function(path)
-    local full = resolve(path:sub(1, 1) == "/" and path or decision.cwd .. "/" .. path, real)
+    local written = path:match("^~/") and where.home .. path:sub(2) or path
+    written = written:sub(1, 1) == "/" and written or decision.cwd .. "/" .. written
+    local full = resolve(written, link)
     local inside = any(roots, function(root)
       return below(full, root) ~= nil
     end)
-    return { path = full, inside = inside }
+    return { path = full, written = resolve(written, no_link), inside = inside }
   end, decision.tool and M.paths(decision.tool) or {})
 end
 
@@ -298,11 +318,13 @@ local function matches(rule, decision, places, where)
       return false
     end
   end
-  local real = where.real or vim.uv.fs_realpath
+  local link = where.link or vim.uv.fs_readlink
   local matched, named = 0, 0
   for _, place in ipairs(places) do
     for _, glob in ipairs(rule.path and as_list(rule.path) or {}) do
-      local found, by_name = match_path(glob, place, where, real)
+      local found, by_name = match_path(glob, place.path, where, link)
+      -- What is kept from the agent is kept by either name, its own and that of what it leads to.
+      found = found or (not allows and match_path(glob, place.written, where, no_link))
       if found then
         matched = matched + 1
         named = named + ((by_name or place.inside) and 1 or 0)
