@@ -7,7 +7,7 @@ local notify = require("cursor_agent.notify")
 local M = {}
 
 ---Work at one go. More would be felt while typing.
-local BUDGET_NS = 4e6
+local BUDGET_NS = 3e6
 
 ---Taken from the library at one go. Making the tables takes time as well, which nothing can interrupt.
 local BATCH_BYTES = 4 * 1024
@@ -138,7 +138,7 @@ function M.drain()
     over = vim.uv.hrtime() > deadline
   until over
   for _, chat in ipairs(chats.all()) do
-    chat.transcript:finish()
+    chat.transcript:finish(over and M.behind())
   end
   if over and M.behind() then
     again = again or assert(vim.uv.new_timer())

@@ -62,7 +62,7 @@ function M.revive(chat)
     for index, entry in ipairs(library and library.transcript(chat.key) or {}) do
       chat.transcript:entry(index, entry)
     end
-    chat.transcript:finish()
+    chat.transcript:finish(false)
   end
   if not vim.api.nvim_buf_is_valid(chat.prompt.buf) then
     chat.prompt = require("cursor_agent.prompt").new(chat)

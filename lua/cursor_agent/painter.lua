@@ -8,7 +8,7 @@ local M = {}
 local FLOOD_MS = 20
 
 ---Work at one go.
-local BUDGET_NS = 3e6
+local BUDGET_NS = 2e6
 
 ---The block that is being written is coloured again at most this often.
 M.STREAMING_MS = 60

@@ -14,6 +14,14 @@ local M = {}
 ---@field name string
 ---@field description? string
 
+---What the library says now: news of it may not have been dealt with yet.
+---@param chat cursor_agent.Chat
+---@return cursor_agent.Status
+local function status_of(chat)
+  local library = native.peek()
+  return library and library.status(chat.key) or chat.status
+end
+
 ---@param title string
 ---@param choices cursor_agent.pick.Choice[]
 ---@param current string|boolean|nil
@@ -49,7 +57,7 @@ end
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.mode(chat)
-  local status = chat.status
+  local status = status_of(chat)
   if #(status.modes or {}) == 0 then
     return nil, ("%s has no modes to choose from"):format(chat.agent)
   end
@@ -62,7 +70,7 @@ end
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.model(chat)
-  local status = chat.status
+  local status = status_of(chat)
   if #(status.models or {}) == 0 then
     return nil, ("%s has no models to choose from"):format(chat.agent)
   end
@@ -76,7 +84,7 @@ end
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.cycle_mode(chat)
-  local status = chat.status
+  local status = status_of(chat)
   local modes = status.modes or {}
   if #modes < 2 then
     return nil, ("%s has no other mode"):format(chat.agent)
@@ -118,7 +126,7 @@ end
 ---@param id? string
 ---@return boolean?, string?
 function M.option(chat, id)
-  local options = chat.status.options or {}
+  local options = status_of(chat).options or {}
   if #options == 0 then
     return nil, ("%s has no options to choose from"):format(chat.agent)
   end

@@ -35,7 +35,9 @@ local syntax = require("cursor_agent.syntax")
 ---@field asides table<integer, cursor_agent.render.Aside[]> by mark
 ---@field ticking table<integer, boolean> marks of asides that show a running time
 ---@field private next_aside integer
----@field private at_tail table<integer, boolean>? by window, as it was when the first change of a batch came
+---@field private open boolean the buffer may be written to
+---@field private at_tail table<integer, integer|false>? by window: the cursor's line, if it was at the tail when the batch began
+---@field private followed integer when windows were last moved to the tail
 ---@field private before integer lines there were then
 ---@field private base table<integer, integer> by window that does not follow: lines there were when it stopped
 local Transcript = {}
@@ -54,6 +56,9 @@ local NS = {
 }
 
 local M = { NS = NS }
+
+---While text comes faster than it can be shown, windows follow it this often. Scrolling is what drawing costs most.
+local FLOOD_FRAME_MS = 50
 
 ---@param buf integer
 ---@return cursor_agent.Transcript?
@@ -81,6 +86,8 @@ function M.new(buf, cwd)
     asides = {},
     ticking = {},
     next_aside = 1,
+    open = false,
+    followed = 0,
     before = 1,
     base = {},
   }, Transcript)
@@ -119,18 +126,23 @@ end
 ---Opens the buffer for writing, and notes which windows stand at its tail, once for a batch of changes.
 ---@private
 function Transcript:begin()
+  if self.open then
+    return
+  end
+  self.open = true
+  vim.bo[self.buf].modifiable = true
   if self.at_tail then
     return
   end
   self.at_tail = {}
   self.before = vim.api.nvim_buf_line_count(self.buf)
   for _, win in ipairs(self:windows()) do
-    self.at_tail[win] = cursor_at_tail(win, self.before)
-    if not self.at_tail[win] then
+    local follows = cursor_at_tail(win, self.before)
+    self.at_tail[win] = follows and vim.api.nvim_win_get_cursor(win)[1] or false
+    if not follows then
       self.base[win] = self.base[win] or self.before
     end
   end
-  vim.bo[self.buf].modifiable = true
 end
 
 ---Moves a window to the last line, showing as much above it as fits.
@@ -177,22 +189,32 @@ local function busy(win)
 end
 
 ---Ends a batch of changes: windows that stood at the tail stand there again.
-function Transcript:finish()
+---@param flood boolean more is to come at once: the windows need not show every step of it
+function Transcript:finish(flood)
+  if self.open then
+    self.open = false
+    if vim.api.nvim_buf_is_valid(self.buf) then
+      vim.bo[self.buf].modifiable = false
+      vim.bo[self.buf].modified = false
+    end
+  end
   local at_tail = self.at_tail
-  if not at_tail then
+  if not at_tail or (flood and vim.uv.now() - self.followed < FLOOD_FRAME_MS) then
     return
   end
-  self.at_tail = nil
+  self.at_tail, self.followed = nil, vim.uv.now()
   if not vim.api.nvim_buf_is_valid(self.buf) then
     return
   end
-  vim.bo[self.buf].modifiable = false
-  vim.bo[self.buf].modified = false
   local last = vim.api.nvim_buf_line_count(self.buf)
-  for win, follows in pairs(at_tail) do
-    if follows and vim.api.nvim_win_is_valid(win) and not busy(win) then
-      self.base[win] = nil
-      to_tail(win, last, last - self.before)
+  for win, line in pairs(at_tail) do
+    if line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf and not busy(win) then
+      local now_at = vim.api.nvim_win_get_cursor(win)[1]
+      -- Further up than it was: the user has gone there since.
+      if now_at >= line or now_at == last then
+        self.base[win] = nil
+        to_tail(win, last, last - self.before)
+      end
     end
   end
 end

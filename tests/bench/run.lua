@@ -57,44 +57,89 @@ local function run(one, client, dir)
   return figures
 end
 
----@param figures table
+---@param ms number?
 ---@return string
-local function row(figures)
-  if figures.error then
-    return figures.error
-  end
-  return ("%9.0f ms %9.0f ms %9.1f ms %9.1f ms %9.0f ms %6d %8.1f MB%s"):format(
-    figures.total_ms,
-    figures.cpu_ms or 0,
-    figures.longest_ms,
-    figures.longest_cpu_ms or 0,
-    figures.over_ms,
-    figures.over,
-    figures.memory_mb,
-    figures.complete and "" or "  incomplete"
+local function milliseconds(ms)
+  return ms and ("%.1f ms"):format(ms) or "?"
+end
+
+---The columns: heading, and what of the figures stands there.
+---@type { [1]: string, [2]: fun(figures: table): string }[]
+local COLUMNS = {
+  {
+    "total",
+    function(f)
+      return milliseconds(f.total_ms)
+    end,
+  },
+  {
+    "main thread",
+    function(f)
+      return milliseconds(f.cpu_ms)
+    end,
+  },
+  {
+    "longest gap",
+    function(f)
+      return milliseconds(f.longest_ms)
+    end,
+  },
+  {
+    "on CPU",
+    function(f)
+      return milliseconds(f.longest_cpu_ms)
+    end,
+  },
+  {
+    "in gaps >16",
+    function(f)
+      return milliseconds(f.over_ms)
+    end,
+  },
+  {
+    "on CPU",
+    function(f)
+      return milliseconds(f.over_cpu_ms)
+    end,
+  },
+  {
+    "memory",
+    function(f)
+      return ("%.1f MB"):format(f.memory_mb)
+    end,
+  },
+}
+
+---@param text fun(column: { [1]: string, [2]: fun(figures: table): string }): string
+---@return string
+local function row(text)
+  return table.concat(
+    vim.tbl_map(function(column)
+      return ("%12s"):format(text(column))
+    end, COLUMNS),
+    " "
   )
 end
 
 local dir = assert(vim.uv.fs_mkdtemp(assert(vim.uv.os_tmpdir()) .. "/cursor-agent-bench-XXXXXX"))
 print(vim.split(vim.fn.execute("version"), "\n", { trimempty = true })[1])
-print(
-  ("%-38s %-9s %12s %12s %12s %12s %12s %6s %11s"):format(
-    "",
-    "",
-    "total",
-    "main thread",
-    "longest gap",
-    "of it on CPU",
-    "in gaps >16",
-    "gaps",
-    "memory"
-  )
-)
+print(("%-38s %-9s %s"):format(
+  "",
+  "",
+  row(function(column)
+    return column[1]
+  end)
+))
 for _, one in ipairs(scenarios.all()) do
   if one.name:find(arg[1] or "", 1, true) then
     for _, client in ipairs({ "plugin", "baseline" }) do
       if not arg[2] or arg[2] == client then
-        print(("%-38s %-9s %s"):format(client == "plugin" and one.name or "", client, row(run(one, client, dir))))
+        local figures = run(one, client, dir)
+        local text = figures.error or row(function(column)
+          return column[2](figures)
+        end)
+        local note = figures.complete == false and "  incomplete" or ""
+        print(("%-38s %-9s %s%s"):format(client == "plugin" and one.name or "", client, text, note))
       end
     end
   end
