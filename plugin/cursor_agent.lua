@@ -53,6 +53,7 @@ for _, name in ipairs({
   "next-turn",
   "open",
   "open-address",
+  "open-outside",
   "option",
   "output",
   "plan-accept",

@@ -121,6 +121,12 @@ M.list = {
     run = call("follow", "follow"),
     keys = { chat = { "<CR>" } },
   },
+  {
+    name = "open-outside",
+    desc = "Open the image, file or link under the cursor outside of Neovim",
+    run = call("image", "open"),
+    keys = { chat = { "gx" } },
+  },
   { name = "file", desc = "Open the file under the cursor", run = call("follow", "file"), keys = { chat = { "gf" } } },
   {
     name = "output",

@@ -42,7 +42,12 @@ local handlers = {
   end,
   entry = function(change, chat)
     if chat then
-      chat.transcript:entry(change.entry --[[@as integer]], change.data)
+      local entry = change.data --[[@as cursor_agent.Entry]]
+      chat.transcript:entry(change.entry --[[@as integer]], entry)
+      local image = entry.tool and entry.tool.image
+      if image and image.path then
+        require("cursor_agent.image").draw(chat, change.entry --[[@as integer]], image.path)
+      end
     end
   end,
   reset = function(_, chat)

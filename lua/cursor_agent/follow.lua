@@ -61,9 +61,10 @@ function M.go(chat, target)
   return window.edit(vim.fs.normalize(path), target.line)
 end
 
+---What the line under the cursor leads to.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.render.Target?
-local function target_here(chat)
+function M.target(chat)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local place = M.place_at(vim.api.nvim_get_current_line(), col)
   local target = chat.transcript:target(row - 1)
@@ -78,6 +79,17 @@ local function target_here(chat)
   return target or place
 end
 
+---The decision that the tool call on this line waits for. The lines below its first lead where they say.
+---@param chat cursor_agent.Chat
+---@return integer?
+local function decision_here(chat)
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local index, top = chat.transcript:entry_at(row)
+  local library = require("cursor_agent.native").peek()
+  local entry = index and row == top and library and library.entry(chat.key, index)
+  return entry and entry.tool and entry.tool.decision or nil
+end
+
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.follow(chat)
@@ -86,7 +98,11 @@ function M.follow(chat)
     vim.cmd("normal! zo")
     return true
   end
-  local target = target_here(chat)
+  local decision = decision_here(chat)
+  if decision then
+    return require("cursor_agent.decide").open(decision)
+  end
+  local target = M.target(chat)
   if target and target.output then
     return require("cursor_agent.output").open(chat)
   elseif target then
@@ -101,7 +117,7 @@ end
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.file(chat)
-  local target = target_here(chat)
+  local target = M.target(chat)
   if not target or not target.path then
     return nil, "there is no file here"
   end

@@ -1,0 +1,99 @@
+-- Images an agent made: opened outside of Neovim by a key, drawn in the chat where a plugin can.
+
+local M = {}
+
+---Lines an image takes in the chat at most.
+local MAX_LINES = 20
+local MAX_COLUMNS = 60
+
+---@type table<string, boolean> what is drawn, by buffer, entry and file
+local drawn = {}
+
+---@param buf integer
+---@param row integer from 0
+---@param path string
+---@return boolean
+local function by_snacks(buf, row, path)
+  local snacks = rawget(_G, "Snacks")
+  if not snacks or not snacks.image or not snacks.image.supports_terminal() then
+    return false
+  end
+  -- `inline`: otherwise it would write its messages into the buffer.
+  snacks.image.placement.new(buf, path, {
+    pos = { row + 1, 0 },
+    inline = true,
+    max_width = MAX_COLUMNS,
+    max_height = MAX_LINES,
+  })
+  return true
+end
+
+---@param buf integer
+---@param row integer
+---@param path string
+---@return boolean
+local function by_image(buf, row, path)
+  -- Only where the user has set it up: loading it would not be enough.
+  local image = package.loaded["image"]
+  local win = vim.fn.win_findbuf(buf)[1]
+  if type(image) ~= "table" or not image.from_file or not win then
+    return false
+  end
+  local made = image.from_file(path, {
+    window = win,
+    buffer = buf,
+    inline = true,
+    with_virtual_padding = true,
+    x = 0,
+    y = row,
+    height = MAX_LINES,
+  })
+  if made then
+    made:render()
+  end
+  return made ~= nil
+end
+
+---Draws an image under its line of the chat, if a plugin for that is there. What fails there must not break the chat.
+---@param chat cursor_agent.Chat
+---@param index integer the entry
+---@param path string
+function M.draw(chat, index, path)
+  local id = ("%d/%d/%s"):format(chat.buf, index, path)
+  if drawn[id] or not vim.uv.fs_stat(path) then
+    return
+  end
+  local first, past = chat.transcript:range(index)
+  local row = past - 1
+  for _, draw in ipairs({ by_snacks, by_image }) do
+    local ok, done = pcall(draw, chat.buf, math.max(row, first), path)
+    if ok and done then
+      drawn[id] = true
+      return
+    end
+  end
+end
+
+---Opens what the line under the cursor is about in the system's program for it.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.open(chat)
+  local target = require("cursor_agent.follow").target(chat)
+  local what = target and (target.url or target.path)
+  if not what then
+    return nil, "there is no file or address here"
+  end
+  if not (target and target.url) then
+    what = vim.fs.normalize(what:sub(1, 1) == "/" and what or vim.fs.joinpath(chat.cwd, what))
+    if not vim.uv.fs_stat(what) then
+      return nil, ("%s does not exist"):format(what)
+    end
+  end
+  local _, problem = vim.ui.open(what)
+  if problem then
+    return nil, problem
+  end
+  return true
+end
+
+return M
