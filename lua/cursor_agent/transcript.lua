@@ -36,7 +36,7 @@ local syntax = require("cursor_agent.syntax")
 ---@field ticking table<integer, boolean> marks of asides that show a running time
 ---@field private next_aside integer
 ---@field private open boolean the buffer may be written to
----@field private at_tail table<integer, integer|false>? by window: the cursor's line, if it was at the tail when the batch began
+---@field private at_tail table<integer, integer|false>? by window: the cursor's line, if it follows; as it was when the batch began
 ---@field private followed integer when windows were last moved to the tail
 ---@field private before integer lines there were then
 ---@field private base table<integer, integer> by window that does not follow: lines there were when it stopped
@@ -132,6 +132,13 @@ function Transcript:begin()
   self.open = true
   vim.bo[self.buf].modifiable = true
   if self.at_tail then
+    for win, line in pairs(self.at_tail) do
+      -- Between two steps of a flood only the user moves the cursor.
+      if line and (not vim.api.nvim_win_is_valid(win) or vim.api.nvim_win_get_cursor(win)[1] ~= line) then
+        self.at_tail[win] = false
+        self.base[win] = self.before
+      end
+    end
     return
   end
   self.at_tail = {}
@@ -199,7 +206,13 @@ function Transcript:finish(flood)
     end
   end
   local at_tail = self.at_tail
-  if not at_tail or (flood and vim.uv.now() - self.followed < FLOOD_FRAME_MS) then
+  if not at_tail then
+    return
+  end
+  if flood and vim.uv.now() - self.followed < FLOOD_FRAME_MS then
+    for win, line in pairs(at_tail) do
+      at_tail[win] = line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_cursor(win)[1]
+    end
     return
   end
   self.at_tail, self.followed = nil, vim.uv.now()
@@ -209,12 +222,8 @@ function Transcript:finish(flood)
   local last = vim.api.nvim_buf_line_count(self.buf)
   for win, line in pairs(at_tail) do
     if line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf and not busy(win) then
-      local now_at = vim.api.nvim_win_get_cursor(win)[1]
-      -- Further up than it was: the user has gone there since.
-      if now_at >= line or now_at == last then
-        self.base[win] = nil
-        to_tail(win, last, last - self.before)
-      end
+      self.base[win] = nil
+      to_tail(win, last, last - self.before)
     end
   end
 end

@@ -282,3 +282,44 @@ T.case("leaving Neovim by :q in each window leaves no process", OPTS, function(n
   nvim:cmd("wincmd j")
   nvim:quit("quit")
 end)
+
+T.case("following goes on when what is at the tail is drawn anew or shrinks", OPTS, function(nvim)
+  local function plan(...)
+    local entries = {}
+    for i, status in ipairs({ ... }) do
+      entries[i] = {
+        content = "a todo that is long enough for a line of its own, number " .. i,
+        priority = "high",
+        status = status,
+      }
+    end
+    return { update = { sessionUpdate = "plan", entries = entries } }
+  end
+  start(nvim, {
+    {
+      { text = "Text with empty lines at its end.\n\n\n" },
+      { wait_ms = 40 },
+      plan("pending", "pending", "pending"),
+      { wait_ms = 40 },
+      plan("completed", "in_progress", "pending"),
+      { wait_ms = 40 },
+      plan("completed"),
+      { wait_ms = 40 },
+      { chunks = { count = 60, text = "line ${n}\n" } },
+    },
+  })
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait_screen("line 59")
+  T.ok(not nvim:sees(" new"))
+end)
+
+T.case("the user leaves the tail in the middle of a flood", OPTS, function(nvim)
+  start(nvim, { { { chunks = { count = 3000, text = "line ${n}\n" } }, { wait_cancel = true } } })
+  nvim:cmd("wincmd k")
+  nvim:prompt("go")
+  nvim:wait_screen("line ")
+  nvim:keys("gg")
+  nvim:wait("vim.api.nvim_buf_line_count(0) > 3000", "all of it")
+  T.eq(nvim:lua("return vim.fn.line('.')"), 1)
+end)
