@@ -132,6 +132,10 @@ end
 
 ---Deals with what is there, and comes back for the rest after the editor had its turn.
 function M.drain()
+  if vim.v.exiting ~= vim.NIL then
+    -- Neovim is leaving and has unloaded the buffers already.
+    return
+  end
   local deadline = vim.uv.hrtime() + BUDGET_NS
   local over = false
   repeat
