@@ -319,22 +319,23 @@ impl Driver {
                 tail.finish(tell)
             })
         });
+        let mut exited = None;
         if let Some(stdout) = child.stdout.take() {
             let mut buffer = LineBuffer::new(MAX_LINE_BYTES);
-            process::read_all(stdout, |piece| {
+            let reading = process::read_all(stdout, |piece| {
                 buffer.push(piece);
                 while let Some(frame) = buffer.next_frame() {
                     self.take_frame(proc, frame);
                 }
-            })
-            .await;
+            });
+            exited = process::until_gone(&mut child, reading, STDERR_WAIT).await;
             if let Some(frame) = buffer.finish() {
                 self.take_frame(proc, frame);
             }
         }
         // Stdout has ended: for the protocol the agent is gone, whatever the process still does.
         let status = match tokio::time::timeout(EXIT_WAIT, child.wait()).await {
-            Ok(status) => status.ok(),
+            Ok(status) => status.ok().or(exited),
             Err(_) => {
                 if let Some(pid) = pid {
                     process::kill_tree(pid);

@@ -1,7 +1,11 @@
 //! One child process of ours: spawned in its own process group, its pipes, its last words, its end.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::task::Poll;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -213,6 +217,35 @@ impl Tail {
             self.lines.push_back(text);
         }
     }
+}
+
+/// Waits for the end of a process's output. One that has exited may have left it open to a child of its own: then
+/// what comes within `grace` is all there is, and how it ended is told.
+pub async fn until_gone(
+    child: &mut Child,
+    reading: impl Future<Output = ()>,
+    grace: Duration,
+) -> Option<ExitStatus> {
+    let mut reading = pin!(reading);
+    let mut waiting = pin!(child.wait());
+    let mut waits = true;
+    let exited = poll_fn(|context| {
+        if reading.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        match waits.then(|| waiting.as_mut().poll(context)) {
+            Some(Poll::Ready(Ok(status))) => return Poll::Ready(Some(status)),
+            // Somebody else may have been told of its end: then only its output tells.
+            Some(Poll::Ready(Err(_))) => waits = false,
+            Some(Poll::Pending) | None => {}
+        }
+        Poll::Pending
+    })
+    .await;
+    if exited.is_some() {
+        let _ = tokio::time::timeout(grace, reading).await;
+    }
+    exited
 }
 
 /// Reads a stream to its end, handing out each piece as it comes.

@@ -46,8 +46,9 @@ impl Mirror {
             "append" => {
                 let entries = self.sessions.get_mut(&number("key")).unwrap();
                 let entry = &mut entries[number("entry") as usize - 1];
-                let whole = format!("{}{}", entry["text"].as_str().unwrap(), text("text"));
-                entry["text"] = Value::String(whole);
+                if let Value::String(whole) = &mut entry["text"] {
+                    whole.push_str(change["text"].as_str().unwrap());
+                }
             }
             "entry" => {
                 let entries = self.sessions.entry(number("key")).or_default();

@@ -1,0 +1,12 @@
+//! The driver with real processes: the scripted agent of `crates/tools`, shells, terminals; what is left of them when they end.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::needless_pass_by_value)]
+
+mod harness;
+#[path = "../engine/kit/mirror.rs"]
+mod mirror;
+
+mod agents;
+mod streams;
+mod terminals;
