@@ -14,7 +14,7 @@ local drawn = {}
 ---@param path string
 ---@return boolean
 local function by_snacks(buf, row, path)
-  local snacks = rawget(_G, "Snacks")
+  local snacks = package.loaded["snacks"]
   if not snacks or not snacks.image or not snacks.image.supports_terminal() then
     return false
   end

@@ -56,7 +56,7 @@ T.case(
     T.eq(nvim:lua("return vim.bo[_G.drawn[1].buffer].filetype"), "cursoragent")
     nvim:lua([[
     package.loaded["image"] = nil
-    _G.Snacks = { image = { supports_terminal = function() return true end, placement = { new = function(_, path, opts)
+    package.loaded["snacks"] = { image = { supports_terminal = function() return true end, placement = { new = function(_, path, opts)
       table.insert(_G.drawn, { by = "snacks", path = path, inline = opts.inline })
       error("no graphics here")
     end } } }
