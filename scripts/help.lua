@@ -52,11 +52,9 @@ end
 ---@param value string
 ---@return string
 local function nested(path, value)
-  local names = vim.split(
-    path:gsub("^agents%.%*", "agents.cursor"):gsub("^keymaps%.([%w-]+)%.%*", "keymaps.%1.ACTION"),
-    ".",
-    { plain = true }
-  )
+  local action = config.example_actions[path]
+  local real = path:gsub("^agents%.%*", "agents.cursor"):gsub("%*$", action or "")
+  local names = vim.split(real, ".", { plain = true })
   local open, close = "", ""
   for i, name in ipairs(names) do
     local key = name:find("[^%w_]") and ('["%s"]'):format(name) or name
@@ -123,10 +121,9 @@ function make.options()
     local default = field.default == nil and "none" or vim.inspect(field.default):gsub("%s+", " ")
     out[#out + 1] = wrap(("Type: %s. Default: %s."):format(field.type, default), "        ")
     local example = config.examples[field.path]
-      or (field.default ~= nil and vim.inspect(field.default):gsub("%s+", " "))
-      or "…"
-    if field.path:find("^keymaps") then
-      example = config.examples[field.path] or '"<F2>"'
+    if not example then
+      assert(field.default ~= nil, field.path .. " has no example")
+      example = vim.inspect(field.default):gsub("%s+", " ")
     end
     out[#out + 1] = "        Example: >lua\n            " .. nested(field.path, example) .. "\n<"
   end

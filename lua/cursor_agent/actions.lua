@@ -490,11 +490,6 @@ function M.map(buf, kind)
       })
     end
   end
-  for name in pairs(config.get().keymaps[kind] or {}) do
-    if not by_name[name] then
-      notify.once(("option `keymaps.%s.%s`: there is no such action"):format(kind, name), "warn")
-    end
-  end
 end
 
 return M

@@ -134,6 +134,24 @@ M.examples = {
   ["keymaps.chat.*"] = '{ "<C-c>", "<Esc><Esc>" }',
   ["keymaps.prompt.*"] = '"<C-CR>"',
   ["keymaps.queue.*"] = "false",
+  ["keymaps.permission.*"] = '"y"',
+  ["keymaps.question.*"] = '"x"',
+  ["keymaps.plan-card.*"] = '"y"',
+  ["keymaps.plan.*"] = '"<Leader>y"',
+  ["keymaps.todos.*"] = '"<Esc>"',
+}
+
+---The action whose keys such an example sets.
+---@type table<string, string>
+M.example_actions = {
+  ["keymaps.chat.*"] = "cancel",
+  ["keymaps.prompt.*"] = "send",
+  ["keymaps.queue.*"] = "queue-send-now",
+  ["keymaps.permission.*"] = "allow-once",
+  ["keymaps.question.*"] = "question-choose",
+  ["keymaps.plan-card.*"] = "plan-accept",
+  ["keymaps.plan.*"] = "plan-accept",
+  ["keymaps.todos.*"] = "todos-close",
 }
 
 ---@param value any
@@ -297,6 +315,20 @@ local function nearest(wrong, names)
   return best
 end
 
+---The names that may stand where the schema takes any; nil where any will do. Loaded only when something stands there.
+---@param path string
+---@return table<string, any>?
+local function known_names(path)
+  if not path:find("^keymaps%.") then
+    return nil
+  end
+  local names = {}
+  for _, action in ipairs(require("cursor_agent.actions").list) do
+    names[action.name] = true
+  end
+  return names
+end
+
 ---What other clients of the protocol call things, by where they stand; here is what to write instead.
 ---@type table<string, table<string, string>>
 local FOREIGN = {
@@ -327,7 +359,7 @@ local FOREIGN = {
 ---What was probably meant by a name that is unknown.
 ---@param name any
 ---@param path string of the table it stands in
----@param names table<string, cursor_agent.config.Node> what is known there
+---@param names table<string, any> what is known there
 ---@return string
 local function meant_instead(name, path, names)
   if type(name) ~= "string" then
@@ -385,13 +417,17 @@ function M.check(opts)
     end
     local clean = {}
     local names = node.names or {}
+    local known = names["*"] and known_names(path)
     for name, item in pairs(value) do
       local child = names[name] or names["*"]
+      if known and not known[name] then
+        child = nil
+      end
       local at = path == "" and tostring(name) or path .. "." .. tostring(name)
       if child then
         clean[name] = walk(item, child, at)
       else
-        table.insert(problems, ("unknown option `%s`%s"):format(at, meant_instead(name, path, names)))
+        table.insert(problems, ("unknown option `%s`%s"):format(at, meant_instead(name, path, known or names)))
       end
     end
     return clean

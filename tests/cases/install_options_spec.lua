@@ -55,3 +55,14 @@ T.case("what is wrong is said to the user once, and left out", { width = 120 }, 
   T.eq(child:lua("return require('cursor_agent.config').get().window.width"), 0.3)
   T.eq(child:lua("return require('cursor_agent.config').get().agent"), "cursor")
 end)
+
+T.case("a key for an action that does not exist is named, also by checkhealth", function(child)
+  T.eq(problems(child, [[{ keymaps = { chat = { cancle = "x" }, prompt = { send = "<C-CR>" }, chta = {} } }]]), {
+    "unknown option `keymaps.chat.cancle`, did you mean `cancel`?",
+    "unknown option `keymaps.chta`, did you mean `chat`?",
+  })
+  child:lua([[require("cursor_agent").setup({ keymaps = { chat = { cancle = "x" } } })]])
+  child:cmd("checkhealth cursor_agent")
+  local text = table.concat(child:api("nvim_buf_get_lines", 0, 0, -1, false), "\n")
+  T.contains(text, "unknown option `keymaps.chat.cancle`")
+end)
