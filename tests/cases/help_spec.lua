@@ -2,6 +2,15 @@
 
 local T = require("harness")
 
+---@param name string of a file of the project
+---@return string
+local function read(name)
+  local file = assert(io.open(T.root .. "/" .. name, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
 ---@param child harness.Child
 ---@return table<string, boolean>
 local function tags(child)
@@ -60,13 +69,79 @@ T.case("every command, mapping, option, highlight, event, agent and Lua call has
     end
     return list
   ]])
+  -- Every event that is fired, wherever in the code that is.
+  local events = {} ---@type table<string, boolean>
+  for dir, pattern in pairs({ lua = 'fire%("(CursorAgent%a+)"', src = '"(CursorAgent%a+)"' }) do
+    for name, kind in vim.fs.dir(T.root .. "/" .. dir, { depth = 10 }) do
+      for event in (kind == "file" and read(dir .. "/" .. name) or ""):gmatch(pattern) do
+        events[event] = true
+        wanted[#wanted + 1] = event
+      end
+    end
+  end
   for _, event in ipairs({ "Ready", "TurnStart", "TurnEnd", "Decision", "Edit", "Exit" }) do
-    wanted[#wanted + 1] = "CursorAgent" .. event
+    T.ok(events["CursorAgent" .. event], ("CursorAgent%s is fired nowhere"):format(event))
   end
   local missing = vim.tbl_filter(function(tag)
     return not found[tag]
   end, wanted)
   T.eq(missing, {})
+end)
+
+---The Lua examples of the help, without their margin.
+---@return string[]
+local function examples()
+  local list, block = {}, nil ---@type string[], string[]?
+  for line in read("doc/cursor-agent.txt"):gmatch("[^\n]*") do
+    if block and line:find("^%S") then
+      list[#list + 1] = table.concat(block, "\n")
+      block = nil
+    end
+    if block then
+      block[#block + 1] = line
+    elseif line:find(">lua$") then
+      block = {}
+    end
+  end
+  return list
+end
+
+T.case("the examples of the help can be pasted: each is Lua, and each option in one is right", function(child)
+  local list = examples()
+  T.ok(#list > 60, #list .. " examples")
+  for _, example in ipairs(list) do
+    local problem = child:lua(
+      [[
+        local text = ...
+        local config = require("cursor_agent.config")
+        local options = loadstring("return { " .. text .. " }")
+        if options and text:find("^%s*%w+ = ") then
+          return table.concat(select(2, config.check(options())), "\n")
+        elseif text:find('^%s*require%("cursor_agent"%)%.setup') then
+          assert(loadstring(text))()
+          return table.concat(config.problems, "\n")
+        end
+        local run, why = loadstring(text)
+        return (run or options) and "" or why
+      ]],
+      example
+    )
+    T.eq(problem, "", example)
+  end
+end)
+
+T.case("what the agent and others can do and the plugin cannot is named as such", function(child)
+  local found = tags(child)
+  local chapter = assert(read("doc/cursor-agent.txt"):match("%*cursor%-agent%-not%-yet%*(.*)$"))
+  local names = child:lua("return require('cursor_agent.command').names()")
+  local promised = "open close toggle new prompt cancel stop restart mode model option sessions load accept reject "
+    .. "decisions context review checkpoint todos export log login mcp cloud"
+  for name in promised:gmatch("%S+") do
+    local there = vim.list_contains(names, name)
+    local tagged = found[":CursorAgent-" .. name] == true
+    local named = chapter:find("`:CursorAgent " .. name .. "`", 1, true) ~= nil
+    T.eq({ tagged, named }, { there, not there }, name)
+  end
 end)
 
 T.case("the links of the help lead somewhere", function(child)

@@ -12,15 +12,40 @@ local function only(child, programs)
   child:lua("vim.env.HOME = ...", child.dir .. "/home")
 end
 
+---The Lua blocks of the README, in their order.
+---@return string[]
+local function readme_blocks()
+  local file = assert(io.open(T.root .. "/README.md", "rb"))
+  local text = file:read("*a")
+  file:close()
+  local blocks = {} ---@type string[]
+  for block in text:gmatch("\n```lua\n(.-)\n```") do
+    blocks[#blocks + 1] = block
+  end
+  return blocks
+end
+
+---Does what lazy.nvim does at startup with the README's block: nothing of a plugin that waits for its command, event or
+---key is there before that, else its `plugin/` files are sourced and the module of its name is set up.
+---@param child harness.Child
+---@param plugin harness.Plugin
+local function start_as_lazy_does(child, plugin)
+  local spec = assert(loadstring("return " .. readme_blocks()[1]))()
+  T.eq(spec[1], "cursor-agent/cursor-agent.nvim")
+  child:lua("vim.cmd('silent! delcommand CursorAgent | mapclear | mapclear!')")
+  if not (spec.lazy or spec.cmd or spec.keys or spec.event or spec.ft) then
+    plugin:load(child)
+    child:lua("require('cursor_agent').setup(...)", spec.opts)
+  end
+end
+
 T.case("a fresh install, then the demo, answers the first prompt", { width = 120 }, function(child)
   local plugin = Plugin.copy(child)
   plugin:install_built()
   only(child, {})
-  -- What lazy.nvim does with the block of the README: install, run build.lua, define the command, load on first use.
   local result = plugin:build(child)
   T.ok(result.ok, result.error)
-  plugin:load(child)
-  child:lua("require('cursor_agent').setup({})")
+  start_as_lazy_does(child, plugin)
   child:keys(":CursorAgent<CR>")
   child:wait_screen("The agent cursor is not installed")
   child:wait_screen("1: Try the demo: no account, no network")
@@ -40,6 +65,29 @@ T.case("a fresh install, then the demo, answers the first prompt", { width = 120
   end, "an answer")
   T.eq(child:status().agent, "demo")
   child:cmd("CursorAgent cancel")
+end)
+
+T.case("the README's keys and its checkhealth work before anything was opened", { width = 120 }, function(child)
+  local plugin = Plugin.copy(child)
+  plugin:install_built()
+  only(child, {})
+  child:lua("vim.g.mapleader = ' '")
+  start_as_lazy_does(child, plugin)
+  local keys, options = readme_blocks()[2], readme_blocks()[3]
+  T.contains(keys, "<Leader>aa")
+  child:lua(keys)
+  child:lua(options)
+  T.eq(child:lua("return require('cursor_agent.config').problems"), {})
+  child:cmd("checkhealth cursor_agent")
+  local text = table.concat(child:api("nvim_buf_get_lines", 0, 0, -1, false), "\n")
+  T.contains(text, "there is no program agent")
+  child:cmd("enew")
+  child:keys(" aa")
+  child:wait_screen("Try the demo: no account, no network")
+  child:keys("1<CR>")
+  child:wait_state("idle")
+  child:keys("<Esc> aa")
+  child:wait("#vim.api.nvim_list_wins() == 1", "the chat to be closed")
 end)
 
 T.case("another agent that is installed is offered, and used", { width = 120 }, function(child)
