@@ -352,7 +352,7 @@ function Prompt:compose_bar()
   if queued > 0 then
     parts[#parts + 1] = ("%%#CursorAgentQueued#queued %d"):format(queued)
   end
-  return #parts > 0 and " " .. table.concat(parts, "   ") .. "%#CursorAgentBar#" or ""
+  return #parts > 0 and " " .. table.concat(parts, "   ") or ""
 end
 
 ---The line above the prompt being drawn.

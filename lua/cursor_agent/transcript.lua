@@ -4,6 +4,7 @@ local folds = require("cursor_agent.folds")
 local highlights = require("cursor_agent.highlights")
 local message = require("cursor_agent.render.message")
 local painter = require("cursor_agent.painter")
+local regions = require("cursor_agent.regions")
 local render = require("cursor_agent.render")
 local syntax = require("cursor_agent.syntax")
 
@@ -219,6 +220,7 @@ function Transcript:finish(flood)
   if not vim.api.nvim_buf_is_valid(self.buf) then
     return
   end
+  regions.update(self)
   local last = vim.api.nvim_buf_line_count(self.buf)
   for win, line in pairs(at_tail) do
     if line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf and not busy(win) then

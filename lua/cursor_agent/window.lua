@@ -128,6 +128,8 @@ local function dress(chat, win, kind)
       foldmethod = "manual",
       foldtext = "",
       foldminlines = 0,
+      -- A closed fold looks like the line it shows.
+      winhighlight = "Folded:CursorAgentFolded",
       fillchars = "fold: ,eob: ",
       conceallevel = config.get().chat.conceal and 2 or 0,
       concealcursor = "",
