@@ -123,6 +123,57 @@ T.case("a user interface that is attached from elsewhere shows the same", { widt
   child:wait_screen("Words over a wire.")
 end)
 
+T.case("terminals come and go by --remote-ui while a turn runs", { width = 100, height = 30 }, function(child)
+  local ask = {
+    permission = { toolCall = { toolCallId = "a", title = "`ls`", kind = "execute" } },
+    ["then"] = { ["allow-once"] = { { text = " Allowed from afar." } } },
+  }
+  child:use(T.agent({ turns = { { { text = "Words over a wire." }, ask }, { { text = "Nobody looked." } } } }))
+  local function uis()
+    return child:lua("return #vim.api.nvim_list_uis()")
+  end
+  child:prompt("hello")
+  child:wait_screen("asks to run")
+
+  -- A terminal with few colours, smaller than the first one: Neovim draws what both have room for.
+  local seen = {} ---@type string[]
+  local job = vim.fn.jobstart({ vim.v.progpath, "--server", child:lua("return vim.v.servername"), "--remote-ui" }, {
+    pty = true,
+    width = 80,
+    height = 24,
+    env = { TERM = "screen", COLORTERM = "" },
+    on_stdout = function(_, data)
+      vim.list_extend(seen, data)
+    end,
+  })
+  T.ok(job > 0, "the terminal did not start")
+  child:wait(function()
+    local text = table.concat(seen)
+    return uis() == 2 and text:find("Words over", 1, true) and text:find("asks to run", 1, true)
+  end, "the chat and the decision in the second terminal")
+  T.eq(child:lua("return { vim.o.columns, vim.o.lines }"), { 80, 24 })
+  vim.fn.chansend(job, "\27:CursorAgent accept\r")
+  child:wait(function()
+    return table.concat(seen):find("Allowed from", 1, true)
+  end, "the answer in the second terminal")
+  child:wait_turns(1)
+  -- The line drops.
+  vim.fn.jobstop(job)
+  child:wait(function()
+    return uis() == 1
+  end, "the second terminal to be gone")
+  child:wait_screen("Allowed from afar.")
+
+  -- A turn nobody sees, and a screen of another size that comes later.
+  child:api("nvim_ui_detach")
+  T.eq(uis(), 0)
+  child:lua("require('cursor_agent').prompt('again')")
+  child:wait_turns(2)
+  child:api("nvim_ui_attach", 90, 26, { rgb = true, ext_linegrid = true, ext_hlstate = true })
+  child:wait_screen("Nobody looked.")
+  T.eq(child:lua("return vim.v.errmsg"), "")
+end)
+
 T.case("a running turn is told by Neovim's Progress event, where there is one", function(child)
   local knows = child:lua([[
     if vim.fn.exists("##Progress") == 0 then
