@@ -82,7 +82,10 @@ function M.new(opts)
   if not library then
     return nil, why
   end
-  local spec = require("cursor_agent.presets").spec(name, agent)
+  local spec, no_key = require("cursor_agent.presets").spec(name, agent)
+  if no_key then
+    return nil, no_key
+  end
   spec.cwd = vim.fs.normalize(vim.fn.fnamemodify(opts.cwd or vim.fn.getcwd(), ":p")):gsub("(.)/$", "%1")
   if vim.fn.isdirectory(spec.cwd) == 0 then
     return nil, ("%s is not a directory"):format(spec.cwd)

@@ -143,6 +143,7 @@ end
 ---@field name string
 ---@field agent cursor_agent.Agent
 ---@field spec cursor_agent.OpenSpec
+---@field problem string?
 ---@field version fun(): string?
 ---@field login fun(): string?
 
@@ -153,11 +154,12 @@ local function check_agents()
   local checks = {} ---@type cursor_agent.health.Check[]
   for _, name in ipairs(config.agent_names()) do
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
-    local spec = presets.spec(name, agent)
+    local spec, problem = presets.spec(name, agent)
     table.insert(checks, name == chosen and 1 or #checks + 1, {
       name = name,
       agent = agent,
       spec = spec,
+      problem = problem,
       version = ask(presets.version_command(name, agent), spec.env),
       login = ask(spec.status_command, spec.env),
     })
@@ -167,8 +169,14 @@ local function check_agents()
     local is_chosen = check.name == chosen
     local command = table.concat(check.spec.command, " ")
     local here = vim.fn.executable(check.spec.command[1]) == 1
-    if here or is_chosen then
+    local preset = presets.agents[check.name]
+    -- What the user wrote is meant to be there; a preset that is not installed is not missed.
+    local own = not preset or not vim.deep_equal(preset.command, check.agent.command)
+    if here or is_chosen or own then
       health.start(("Agent %s%s"):format(check.name, is_chosen and " (used for new chats)" or ""))
+    end
+    if check.problem then
+      health.error(check.problem, "Mend the function, or set CURSOR_API_KEY in the environment instead.")
     end
     if here then
       local version = check.version()
@@ -189,6 +197,11 @@ local function check_agents()
         ("Or set `agents.%s.command` to where it is, or `agent` to another one."):format(check.name),
         "Or try the plugin without an account: :CursorAgent new demo",
       })
+    elseif own then
+      health.warn(
+        ("`%s`: there is no program %s"):format(command, check.spec.command[1]),
+        ("Install it, or set `agents.%s.command` to where it is."):format(check.name)
+      )
     else
       missing[#missing + 1] = check.name
     end

@@ -126,19 +126,26 @@ local function auth_order(name, agent)
   return #order > 0 and order or nil
 end
 
+---@param option string its path, for the message
 ---@param secret string|(fun(): string?)|nil
----@return string?
-local function reveal(secret)
-  if type(secret) == "function" then
-    return secret()
+---@return string? value, string? problem what the user's function did instead of returning one
+local function reveal(option, secret)
+  if type(secret) ~= "function" then
+    return secret --[[@as string?]]
   end
-  return secret --[[@as string?]]
+  local ok, value = pcall(secret)
+  if not ok then
+    return nil, ("option `%s`: the function failed: %s"):format(option, tostring(value))
+  elseif value ~= nil and type(value) ~= "string" then
+    return nil, ("option `%s`: the function returned a %s, not a string"):format(option, type(value))
+  end
+  return value
 end
 
 ---The program to run, which may not be the one that is named.
 ---@param agent cursor_agent.Agent
 ---@return string
-local function program_of(agent)
+function M.program(agent)
   local program = agent.command[1]
   if agent.cursor and program == "agent" and vim.fn.executable(program) == 0 then
     -- Older releases of Cursor's CLI have only the other name, and a Neovim started from a desktop may not have the
@@ -170,7 +177,7 @@ local function resolve(name, agent, command, flags)
   if not same then
     return vim.deepcopy(command)
   end
-  local full = { program_of(agent) }
+  local full = { M.program(agent) }
   vim.list_extend(full, flags or {})
   return vim.list_extend(full, command, 2)
 end
@@ -187,7 +194,9 @@ end
 ---@param name string
 ---@param agent cursor_agent.Agent
 ---@return cursor_agent.OpenSpec
+---@return string? problem with a key or a token, which is left out then
 function M.spec(name, agent)
+  local problem ---@type string?
   local env = vim.deepcopy(agent.env or {})
   local flags = {} ---@type string[]
   local status_command = agent.status_command
@@ -198,8 +207,11 @@ function M.spec(name, agent)
     if agent.insecure then
       table.insert(flags, "-k")
     end
-    env.CURSOR_API_KEY = reveal(agent.api_key) or env.CURSOR_API_KEY
-    env.CURSOR_AUTH_TOKEN = reveal(agent.auth_token) or env.CURSOR_AUTH_TOKEN
+    local key, no_key = reveal(("agents.%s.api_key"):format(name), agent.api_key)
+    local token, no_token = reveal(("agents.%s.auth_token"):format(name), agent.auth_token)
+    problem = no_key or no_token
+    env.CURSOR_API_KEY = key or env.CURSOR_API_KEY
+    env.CURSOR_AUTH_TOKEN = token or env.CURSOR_AUTH_TOKEN
     if M.has_key(env) then
       -- `agent status` speaks of the login stored on disk, which a key makes needless.
       status_command = nil
@@ -221,7 +233,8 @@ function M.spec(name, agent)
     options = agent.options,
     mcp_servers = agent.mcp_servers,
     additional_directories = agent.additional_directories,
-  }
+  },
+    problem
 end
 
 ---Whether Cursor is given a key or a token, so that no login is needed.

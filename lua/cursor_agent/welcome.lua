@@ -19,7 +19,7 @@ local function is_missing(name)
   if not agent or not preset or name == "demo" or not vim.deep_equal(agent.command, preset.command) then
     return false
   end
-  return vim.fn.executable(presets.spec(name, agent).command[1]) == 0
+  return vim.fn.executable(presets.program(agent)) == 0
 end
 
 ---Agents that are installed, sorted.
@@ -27,7 +27,7 @@ end
 local function installed()
   return vim.tbl_filter(function(name)
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
-    return name ~= "demo" and vim.fn.executable(presets.spec(name, agent).command[1]) == 1
+    return name ~= "demo" and vim.fn.executable(presets.program(agent)) == 1
   end, config.agent_names())
 end
 

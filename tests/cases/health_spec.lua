@@ -76,6 +76,54 @@ T.case("no agent: what to install, and what to try without", function(child)
   T.contains(text, "not installed, which is fine: claude, codex, gemini, goose, opencode, qwen")
 end)
 
+T.case("an agent of the user's own that is not there is named, with what to set", function(child)
+  install_agent(child, [[case $1 in status) echo "Logged in" ;; esac]])
+  child:lua([[require("cursor_agent").setup({ agents = { mine = { command = { "/nowhere/mine", "--acp" } } } })]])
+  local text = health(child)
+  T.contains(text, "WARNING `/nowhere/mine --acp`: there is no program /nowhere/mine")
+  T.contains(text, "set `agents.mine.command` to where it is")
+  T.ok(not text:find("fine: [^\n]*mine"), text)
+end)
+
+T.case("a function for a key that fails is named, by the chat and by checkhealth", { width = 140 }, function(child)
+  child:lua([[
+    require("cursor_agent").setup({
+      agents = { cursor = { command = { "/bin/true" }, api_key = function() error("the store is locked", 0) end } },
+    })
+  ]])
+  local said = "option `agents.cursor.api_key`: the function failed: the store is locked"
+  T.eq(child:lua("return { require('cursor_agent').open() }"), { vim.NIL, said })
+  local text = health(child)
+  T.contains(text, "ERROR " .. said)
+  T.contains(text, "Mend the function")
+  T.contains(text, "Optional plugins")
+  child:keys(":CursorAgent<CR>")
+  child:wait(function()
+    return child:messages():find(said, 1, true)
+  end, "the message")
+end)
+
+T.case("a library of other sources, and a demo that is missing, come with their step", function(child)
+  child:lua(
+    [[
+    local root = require("cursor_agent.native").root()
+    local copy = ...
+    vim.fn.mkdir(copy .. "/lib", "p")
+    vim.fn.writefile({ "other" }, copy .. "/lib/built-from")
+    for _, name in ipairs({ "src", "crates", "Cargo.toml", "Cargo.lock" }) do
+      vim.uv.fs_symlink(root .. "/" .. name, copy .. "/" .. name)
+    end
+    require("cursor_agent.native").get()
+    require("cursor_agent.native").root = function() return copy end
+  ]],
+    child.dir .. "/copy"
+  )
+  local text = health(child)
+  T.contains(text, "WARNING it was built from other sources than those that are here")
+  T.contains(text, "WARNING the demo agent is missing")
+  T.contains(text, ":CursorAgent build")
+end)
+
 T.case("another program of the agent is asked for its version and its login", function(child)
   install_agent(child, [[case $1 in --version) echo 77.0 ;; -k) echo "$3: Not logged in" ;; esac]])
   child:lua(
