@@ -179,7 +179,18 @@ impl Engine {
             return;
         };
         session.heard += 1;
-        let discard = session.phase == Phase::Loading { discard: true };
+        let discard = match (session.phase, &mut session.replay) {
+            (Phase::Loading { discard: true }, _) => true,
+            (Phase::Loading { .. }, Some(replay)) if replay.skip > 0 => {
+                replay.skip -= 1;
+                true
+            }
+            (Phase::Loading { .. }, Some(replay)) => {
+                replay.taken += 1;
+                false
+            }
+            _ => false,
+        };
         match update {
             SessionUpdate::AgentMessageChunk(chunk) if !discard => {
                 self.chunk(key, Voice::Agent, chunk, parent)

@@ -62,6 +62,17 @@ pub struct Session {
     pub error: Option<String>,
     /// How many updates have arrived.
     pub heard: u64,
+    /// A replay that did not come to its end, and how much of it the transcript has.
+    pub replay: Option<Replay>,
+}
+
+/// How far a replay is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Replay {
+    /// So many updates of it are in the transcript.
+    pub taken: u64,
+    /// So many are still to come that are there already, from an earlier replay that broke off.
+    pub skip: u64,
 }
 
 /// Where a session stands with its agent.
@@ -230,6 +241,7 @@ impl Session {
             compactions: BTreeMap::new(),
             error: None,
             heard: 0,
+            replay: None,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::engine::{Engine, News, Refused};
 use crate::entry::Level;
 use crate::ids::{AgentId, Key, Proc, ResultId};
 use crate::outbox::Wake;
-use crate::session::Phase;
+use crate::session::{Phase, Replay};
 
 /// A replay that says nothing for so long is taken to be over.
 const REPLAY_IDLE_MS: u64 = 300;
@@ -52,8 +52,10 @@ impl Engine {
             session.wanted.load.clone().map(wire::SessionId::from),
         );
         let (can_resume, can_load) = (caps.session.resume, caps.load_session);
-        // A session that was only asked for has at most notices of ours in its transcript.
-        let has_history = was.is_some() && !session.transcript.entries().is_empty();
+        // A session that was only asked for has at most notices of ours in its transcript, one whose replay broke
+        // off only a part.
+        let has_history =
+            was.is_some() && session.replay.is_none() && !session.transcript.entries().is_empty();
 
         if left_out > 0 {
             let text = format!(
@@ -95,6 +97,10 @@ impl Engine {
             session.error = None;
             // A timer of an earlier replay must not end this one.
             session.heard += 1;
+            if phase == (Phase::Loading { discard: false }) {
+                let taken = session.replay.map_or(0, |replay| replay.taken);
+                session.replay = Some(Replay { taken, skip: taken });
+            }
             session.settling = false;
         }
         match old {
@@ -205,6 +211,7 @@ impl Engine {
             return;
         }
         session.phase = Phase::Ready;
+        session.replay = None;
         let ended = session.transcript.end_turn(now);
         for entry in ended {
             self.outbox.entry(key, entry);
@@ -292,11 +299,13 @@ impl Engine {
             return;
         };
         let message = rpc_message(error);
-        let restarting = !session.transcript.entries().is_empty();
+        // One that was asked for and never there is not replaced by another.
+        let restarting = session.session_id.is_some() && !session.transcript.entries().is_empty();
         if phase != Phase::Creating && restarting {
             // The old session is gone for good, the conversation is not: go on with a new one.
             session.session_id = None;
             session.wanted.load = None;
+            session.replay = None;
             let text = format!(
                 "the old conversation could not be loaded ({message}): this is a new one, and the agent does not know what was said above"
             );

@@ -391,3 +391,179 @@ fn a_closed_session_leaves_no_terminal_and_no_text_behind() {
     assert_eq!(world.texts(second), ["user: hello"]);
     assert!(world.act(|engine| engine.close(first)).is_err());
 }
+
+#[test]
+fn a_replay_that_broke_off_goes_on_where_it_was() {
+    // The process ends before the load is answered, or just after it.
+    for answered in [false, true] {
+        let profile = Profile::plain();
+        let mut world = World::new(None);
+        let spec = profile.spec.clone();
+        let wanted = cursor_agent::session::Wanted {
+            load: Some("old".to_owned()),
+            ..Default::default()
+        };
+        let key = world.act(|engine| engine.open(spec, wanted)).unwrap();
+        let replay = |world: &mut World, count: usize| {
+            let request = world.take("initialize");
+            world.reply(&request, profile.initialize.clone());
+            let request = world.take("session/load");
+            let say = |kind: &str, text: &str| crate::kit::text_chunk(kind, text);
+            let updates = [
+                say("user_message_chunk", "one"),
+                say("agent_message_chunk", "two"),
+                json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "three", "status": "completed" }),
+                say("agent_message_chunk", "four"),
+            ];
+            for update in updates.into_iter().take(count) {
+                world.update("old", update);
+            }
+            request
+        };
+        let request = replay(&mut world, 2);
+        if answered {
+            world.reply(&request, json!({}));
+        }
+        let proc = world.proc();
+        world.exit(proc, 1, &[]);
+        world.queue(key, "five");
+        let request = replay(&mut world, 4);
+        world.reply(&request, json!({}));
+        world.advance(1000);
+        world.take("session/prompt");
+        let mut texts = world.texts(key);
+        assert!(texts.remove(2).contains("exit 1"));
+        assert_eq!(
+            texts,
+            [
+                "user: one",
+                "agent: two",
+                "tool: three",
+                "agent: four",
+                "user: five"
+            ]
+        );
+    }
+}
+
+#[test]
+fn queued_prompts_can_be_changed_and_are_sent_in_their_order() {
+    let (mut world, key) = World::plain();
+    let running = world.prompt(key, "running");
+    let ids: Vec<_> = ["a", "b", "c", "d"]
+        .map(|text| cursor_agent::ids::PromptId(world.queue(key, text)))
+        .into();
+    let queue = |world: &World| -> Vec<String> {
+        let status = world.status(key);
+        let queue = status["queue"].as_array().unwrap().clone();
+        queue
+            .iter()
+            .map(|prompt| prompt["text"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let spec = |text: &str| cursor_agent::session::PromptSpec {
+        text: text.to_owned(),
+        blocks: Vec::new(),
+    };
+    world
+        .act(|engine| engine.queue_move(key, ids[3], 1))
+        .unwrap();
+    assert_eq!(queue(&world), ["d", "a", "b", "c"]);
+    world
+        .act(|engine| engine.queue_move(key, ids[3], 99))
+        .unwrap();
+    world
+        .act(|engine| engine.queue_edit(key, ids[1], spec("B")))
+        .unwrap();
+    world
+        .act(|engine| engine.queue_remove(key, ids[2]))
+        .unwrap();
+    assert_eq!(queue(&world), ["a", "B", "d"]);
+    let gone = world
+        .act(|engine| engine.queue_remove(key, ids[2]))
+        .unwrap_err();
+    assert_eq!(
+        gone,
+        format!(
+            "prompt {} is not in the queue: it was sent or removed",
+            ids[2].0
+        )
+    );
+    let empty = world
+        .act(|engine| engine.queue_edit(key, ids[1], spec("  ")))
+        .unwrap_err();
+    assert_eq!(empty, "the prompt is empty");
+    // Now: the turn that runs is cancelled, and this one is next.
+    world
+        .act(|engine| engine.queue_send_now(key, ids[3]))
+        .unwrap();
+    assert_eq!(world.take("session/cancel")["params"]["sessionId"], "s-1");
+    world.end_turn(&running, "cancelled");
+    assert_eq!(
+        world.take("session/prompt")["params"]["prompt"][0]["text"],
+        "d"
+    );
+    assert_eq!(queue(&world), ["a", "B"]);
+}
+
+#[test]
+fn an_answer_by_a_rule_leaves_a_line_that_names_it() {
+    let (mut world, key) = World::plain();
+    world.prompt(key, "hello");
+    for (answer, line) in [
+        (json!({ "accept": true }), "notice: allowed by rule 2: ls"),
+        (json!({ "reject": true }), "notice: rejected by rule 2: ls"),
+    ] {
+        world.ask("session/request_permission", permission("s-1", "t1"));
+        let id = world.decision()["id"].as_u64().unwrap();
+        let answer = serde_json::from_value(answer).unwrap();
+        let rule = Some("rule 2".to_owned());
+        world
+            .act(|engine| {
+                engine.answer_by(cursor_agent::ids::DecisionId(id), &answer, "policy", rule)
+            })
+            .unwrap();
+        assert_eq!(world.texts(key).last().unwrap(), line);
+        assert_eq!(
+            world.mirror.decided.last().unwrap(),
+            &(id, "policy".to_owned())
+        );
+    }
+}
+
+#[test]
+fn sessions_of_one_agent_and_directory_share_a_process() {
+    let (mut world, first) = World::plain();
+    let proc = world.proc();
+    let second = world.open(Default::default());
+    assert_eq!(world.proc(), proc);
+    assert_eq!(world.status(second)["session_id"], "s-2");
+    let mut elsewhere = world.spec();
+    elsewhere.cwd = "/elsewhere".to_owned();
+    let third = world
+        .act(|engine| engine.open(elsewhere, Default::default()))
+        .unwrap();
+    assert_ne!(world.proc(), proc);
+    // A crash is all of theirs, and nobody else's; a restart brings them all back.
+    world.exit(proc, 1, &[]);
+    assert_eq!(world.state(first), "failed");
+    assert_eq!(world.state(second), "failed");
+    assert_eq!(world.state(third), "idle");
+    world.act(|engine| engine.restart(second)).unwrap();
+    assert_eq!(world.state(first), "idle");
+    assert_eq!(world.state(second), "idle");
+    let resumed: Vec<_> = world
+        .all_sent("session/resume")
+        .iter()
+        .map(|params| params["sessionId"].clone())
+        .collect();
+    assert_eq!(resumed, ["s-1", "s-2"]);
+    // A session is open once.
+    let again = world.spec();
+    let wanted = cursor_agent::session::Wanted {
+        load: Some("s-2".to_owned()),
+        ..Default::default()
+    };
+    let refused = world.act(|engine| engine.open(again, wanted)).unwrap_err();
+    assert_eq!(refused, "session s-2 is open already");
+}

@@ -285,15 +285,20 @@ fn session_load() {
             .contains("it offers neither session/load nor session/resume")
     );
 
-    // It may not be there.
-    let (mut world, key) = starting(&Profile::cursor());
-    world.act(|engine| engine.close(key)).unwrap();
+    // It may not be there: then another session would be a surprise, also when something was said of it before.
     let mut world = World::new(None);
     let spec = Profile::plain().spec;
-    let load = wanted(|wanted| wanted.load = Some("old".to_owned()));
+    let load = wanted(|wanted| {
+        wanted.load = Some("old".to_owned());
+        wanted.directories = vec!["/more".to_owned()];
+    });
     let key = world.act(|engine| engine.open(spec, load)).unwrap();
     let request = world.take("initialize");
-    world.reply(&request, Profile::plain().initialize);
+    world.reply(
+        &request,
+        json!({ "agentCapabilities": { "loadSession": true } }),
+    );
+    assert_eq!(world.texts(key).len(), 1);
     let request = world.take("session/load");
     world.refuse(&request, -32602, "Session not found");
     assert_eq!(world.state(key), "failed");
