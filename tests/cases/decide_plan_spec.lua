@@ -112,6 +112,22 @@ T.case("is announced, read, edited, accepted and saved", { width = 90, height = 
   T.eq(#nvim:api("nvim_list_wins"), 1)
 end)
 
+T.case("is there again, keys and all, after its buffer was deleted", { width = 90 }, function(nvim)
+  local agent = T.agent(planning())
+  nvim:use(agent, { attention = { notify = false } })
+  nvim:prompt("go", { open = false })
+  open_plan(nvim)
+  nvim:cmd("bdelete!")
+  nvim:wait("vim.bo.filetype == ''", "the plan to close")
+  nvim:cmd("CursorAgent decisions")
+  nvim:wait("vim.bo.filetype == 'markdown'", "the plan")
+  T.eq(table.concat(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), "\n") .. "\n", MARKDOWN)
+  settle(nvim)
+  nvim:keys("gA")
+  T.eq(outcome(nvim, agent).outcome, "accepted")
+  T.eq(read(nvim.work .. "/.cursor/plans/a-friendlier-greeting.md"), MARKDOWN)
+end)
+
 T.case("is accepted unread by one key, and does not overwrite another plan", { width = 90 }, function(nvim)
   local agent = T.agent({
     turns = {

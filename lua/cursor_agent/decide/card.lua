@@ -290,7 +290,11 @@ end
 ---@return integer
 local function body_buffer(kind)
   local buf = bodies[kind]
-  if not buf or not vim.api.nvim_buf_is_valid(buf) then
+  if not buf or not vim.api.nvim_buf_is_loaded(buf) then
+    -- One that `:bdelete` unloaded has lost its keys.
+    if buf and vim.api.nvim_buf_is_valid(buf) then
+      vim.api.nvim_buf_delete(buf, { force = true })
+    end
     buf = vim.api.nvim_create_buf(false, true)
     bodies[kind] = buf
     vim.bo[buf].bufhidden = "hide"

@@ -142,8 +142,11 @@ end
 ---@return integer
 local function buffer(decision)
   local buf = buffers[decision.id]
-  if buf and vim.api.nvim_buf_is_valid(buf) then
+  if buf and vim.api.nvim_buf_is_loaded(buf) then
     return buf
+  elseif buf and vim.api.nvim_buf_is_valid(buf) then
+    -- `:bdelete` took its text and its keys.
+    vim.api.nvim_buf_delete(buf, { force = true })
   end
   buf = vim.api.nvim_create_buf(false, true)
   buffers[decision.id] = buf
@@ -330,7 +333,7 @@ function M.save(decision)
     return nil, nil
   end
   local buf = buffers[decision.id]
-  local lines = buf and vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local lines = buf and vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_lines(buf, 0, -1, false)
     or M.lines(plan)
   local text = table.concat(lines, "\n") .. "\n"
   directory = vim.fs.normalize(directory)

@@ -103,7 +103,7 @@ function M.toggle(chat)
   end
   chat.status = status
   key = chat.key
-  if not buf or not vim.api.nvim_buf_is_valid(buf) then
+  if not buf or not vim.api.nvim_buf_is_loaded(buf) then
     buf = vim.api.nvim_create_buf(false, true)
     vim.bo[buf].bufhidden = "hide"
     vim.bo[buf].filetype = "cursoragent-todos"
