@@ -5,6 +5,14 @@
 
 local M = {}
 
+---Whether folds can be made in a window. Under a 'foldmethod' of the user's own they cannot, or, with markers, only by
+---writing into the buffer: then the window is folded as the user says.
+---@param win integer
+---@return boolean
+local function is_ours(win)
+  return vim.wo[win].foldmethod == "manual"
+end
+
 ---@param win integer
 ---@param work fun()
 local function keeping_view(win, work)
@@ -22,6 +30,9 @@ end
 ---@param closed boolean
 ---@param replace boolean there is a fold of ours from `first` on already
 function M.set(win, first, last, closed, replace)
+  if not is_ours(win) then
+    return
+  end
   keeping_view(win, function()
     if replace and vim.fn.foldlevel(first) > 0 then
       vim.api.nvim_win_set_cursor(win, { first, 0 })
@@ -40,6 +51,9 @@ end
 ---@param win integer
 ---@param folds { first: integer, last: integer, closed: boolean }[] in any order
 function M.rebuild(win, folds)
+  if not is_ours(win) then
+    return
+  end
   local commands = {} ---@type string[]
   for _, fold in ipairs(folds) do
     commands[#commands + 1] = ("%d,%dfold"):format(fold.first, fold.last)

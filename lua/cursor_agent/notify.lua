@@ -34,7 +34,8 @@ local function show(text, level)
   end
   -- Not through Neovim's own `vim.notify`: from 0.11 on an error there is an exception of the command that caused it.
   local hl = level == LEVELS.error and "ErrorMsg" or level == LEVELS.warn and "WarningMsg" or nil
-  local lines = vim.split(text, "\n", { plain = true })
+  -- A tab is wider than it counts, and a line that wraps makes Neovim wait for a key.
+  local lines = vim.split(text:gsub("\t", "  "), "\n", { plain = true })
   local room = vim.o.columns - 14
   if #lines == 1 and vim.fn.strdisplaywidth(text) < room then
     vim.api.nvim_echo({ { text, hl } }, true, {})
