@@ -117,6 +117,14 @@ impl<E> Outbox<E> {
         self.items.push_front(Item::Append { key, entry });
     }
 
+    /// Nothing of a session's entries is to be handed out any more.
+    pub fn forget_entries(&mut self, key: Key) {
+        self.items.retain(|item| {
+            !matches!(item, Item::Append { key: of, .. } | Item::Entry { key: of, .. } if *of == key)
+        });
+        self.waiting.retain(|(of, _), _| *of != key);
+    }
+
     /// Whether anything waits.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -162,6 +170,21 @@ mod tests {
         );
         assert_eq!(out.take_wake(), Wake::Now);
         assert_eq!(out.take_wake(), Wake::None);
+    }
+
+    #[test]
+    fn entries_of_one_session_are_forgotten() {
+        let mut out: Outbox<()> = Outbox::default();
+        out.append(A, 0);
+        out.append(B, 0);
+        out.entry(A, 1);
+        out.status(A);
+        out.forget_entries(A);
+        out.entry(A, 0);
+        assert_eq!(out.pop(), Some(Item::Append { key: B, entry: 0 }));
+        assert_eq!(out.pop(), Some(Item::Status { key: A }));
+        assert_eq!(out.pop(), Some(Item::Entry { key: A, entry: 0 }));
+        assert_eq!(out.pop(), None);
     }
 
     #[test]

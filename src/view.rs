@@ -566,6 +566,21 @@ impl Engine {
         )
     }
 
+    /// Hands out the whole conversation again, from its beginning, for a buffer that is empty. What the editor has not
+    /// heard yet comes as a part of it, and not a second time.
+    pub fn retell(&mut self, key: Key) {
+        self.outbox.forget_entries(key);
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        for at in 0..session.transcript.entries().len() {
+            if let Some(entry) = session.transcript.get_mut(at) {
+                entry.sent = 0;
+            }
+            self.outbox.entry(key, at);
+        }
+    }
+
     /// One entry, whole; entries are counted from 1.
     pub fn entry(&self, key: Key, entry: usize) -> Option<EntryView> {
         let found = self

@@ -93,8 +93,8 @@ local handlers = {
 ---@param change cursor_agent.Change
 local function dispatch(change)
   local chat = chats.get(change.key)
-  if chat and not vim.api.nvim_buf_is_valid(chat.buf) and (change.type == "append" or change.type == "entry") then
-    -- The user wiped the buffer. The library keeps the transcript; opening the chat shows it again.
+  if chat and not vim.api.nvim_buf_is_loaded(chat.buf) and (change.type == "append" or change.type == "entry") then
+    -- The user deleted the buffer. The library keeps the transcript; opening the chat shows it again.
     return
   end
   local handler = handlers[change.type]
@@ -122,6 +122,19 @@ local function next_change()
   local change = taken[at]
   at = at + 1
   return change
+end
+
+---Drops what was taken of a session's entries and not dealt with yet: they are about to be told of again.
+---@param key cursor_agent.Key
+function M.forget_entries(key)
+  local left = {} ---@type cursor_agent.Change[]
+  for i = at, #taken do
+    local change = taken[i]
+    if change.key ~= key or (change.type ~= "append" and change.type ~= "entry") then
+      left[#left + 1] = change
+    end
+  end
+  taken, at = left, 1
 end
 
 ---Whether there is more than was dealt with so far: what is on the screen will be gone in a moment.

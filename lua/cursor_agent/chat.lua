@@ -33,6 +33,15 @@ function M.make_buffer(key, kind)
   bo.bufhidden = "hide"
   bo.swapfile = false
   bo.buflisted = false
+  vim.api.nvim_create_autocmd("BufUnload", {
+    buffer = buf,
+    desc = "cursor-agent: a buffer of a chat without its text is of no use, opening the chat makes a new one",
+    callback = vim.schedule_wrap(function()
+      if vim.api.nvim_buf_is_valid(buf) and vim.v.exiting == vim.NIL then
+        pcall(vim.api.nvim_buf_delete, buf, { force = true })
+      end
+    end),
+  })
   return buf
 end
 
@@ -53,18 +62,31 @@ local function make_transcript(chat)
   require("cursor_agent.window").attach(chat, buf, "chat")
 end
 
----Shows a session from its beginning in a new buffer, after the old one was wiped.
+---Whether a buffer of a chat is gone, text and all. One that was only unloaded goes as well.
+---@param buf integer
+---@return boolean
+local function is_gone(buf)
+  if vim.api.nvim_buf_is_loaded(buf) then
+    return false
+  end
+  if vim.api.nvim_buf_is_valid(buf) then
+    pcall(vim.api.nvim_buf_delete, buf, { force = true })
+  end
+  return true
+end
+
+---Shows a session from its beginning in a new buffer, after the old one was deleted.
 ---@param chat cursor_agent.Chat
 function M.revive(chat)
   local library = native.get()
-  if not vim.api.nvim_buf_is_valid(chat.buf) then
+  if is_gone(chat.buf) then
     make_transcript(chat)
-    for index, entry in ipairs(library and library.transcript(chat.key) or {}) do
-      chat.transcript:entry(index, entry)
+    if library then
+      require("cursor_agent.changes").forget_entries(chat.key)
+      library.retell(chat.key)
     end
-    chat.transcript:finish(false)
   end
-  if not vim.api.nvim_buf_is_valid(chat.prompt.buf) then
+  if is_gone(chat.prompt.buf) then
     chat.prompt = require("cursor_agent.prompt").new(chat)
   end
 end
@@ -146,6 +168,7 @@ function M.set_status(chat, status)
   chat.status = status
   require("cursor_agent.winbar").update(chat)
   require("cursor_agent.progress").update(chat, status)
+  chat.prompt:on_status(status)
   chat.prompt:refresh()
   require("cursor_agent.queue").refresh(chat)
   require("cursor_agent.decide").on_status(chat)

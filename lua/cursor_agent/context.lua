@@ -6,6 +6,7 @@ local M = {}
 
 ---@class (exact) cursor_agent.context.Item something attached to a prompt
 ---@field label string as shown: `@src/parser.rs`
+---@field text? string what a label in the text stands for
 ---@field blocks fun(): cursor_agent.Block[]?, string? made when the prompt is sent
 
 ---@param path string
@@ -114,10 +115,12 @@ end
 ---@return cursor_agent.context.Item
 function M.paste(lines, number)
   local label = ("[paste %d: %s]"):format(number, format.plural(#lines, "line"))
+  local text = table.concat(lines, "\n")
   return {
     label = label,
+    text = text,
     blocks = function()
-      return { { type = "text", label = label, text = ("%s\n%s"):format(label, table.concat(lines, "\n")) } }
+      return { { type = "text", label = label, text = ("%s\n%s"):format(label, text) } }
     end,
   }
 end

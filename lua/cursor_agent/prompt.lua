@@ -9,11 +9,17 @@ local store = require("cursor_agent.store")
 
 local M = {}
 
+---@class (exact) cursor_agent.prompt.Draft
+---@field text string
+---@field attached cursor_agent.context.Item[]
+
 ---@class cursor_agent.Prompt
 ---@field buf integer
 ---@field attached cursor_agent.context.Item[]
----@field pastes cursor_agent.context.Item[] their labels stand in the text
+---@field pastes cursor_agent.context.Item[] their labels stand in the text, or in that of a prompt sent before
 ---@field editing integer? number of the queued prompt being edited
+---@field private interrupted cursor_agent.prompt.Draft? what was being written before a queued prompt was taken back
+---@field private queued table<integer, cursor_agent.context.Item[]> what goes along with the prompts that wait
 ---@field bar string what stands above the prompt
 ---@field chat cursor_agent.Chat
 ---@field private history string[]? newest last
@@ -42,6 +48,7 @@ function M.new(chat)
     chat = chat,
     attached = {},
     pastes = {},
+    queued = {},
     bar = "",
     shown = { "" },
     setting = false,
@@ -111,7 +118,14 @@ function Prompt:save_draft()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     return
   end
-  local text = self:text()
+  local text = self.interrupted and self.interrupted.text or self:text()
+  -- A paste is remembered by this prompt only.
+  for _, paste in ipairs(self.pastes) do
+    local from, to = text:find(paste.label, 1, true)
+    if from then
+      text = text:sub(1, from - 1) .. paste.text .. text:sub(to + 1)
+    end
+  end
   local value = vim.trim(text) ~= "" and text or nil
   local names = self:draft_names()
   local drafts = store.read("drafts")
@@ -267,17 +281,29 @@ function Prompt:submit(text, items, editing)
     return nil, problem
   end
   local spec = { text = text, blocks = blocks } ---@type cursor_agent.PromptSpec
+  local number, trouble
   if editing then
-    local edited, trouble = library.queue_edit(self.chat.key, editing, spec)
-    return edited and editing or nil, trouble
+    local edited
+    edited, trouble = library.queue_edit(self.chat.key, editing, spec)
+    number = edited and editing or nil
+  else
+    number, trouble = library.prompt(self.chat.key, spec)
   end
-  return library.prompt(self.chat.key, spec)
+  if number then
+    self.queued[number] = #items > 0 and items or nil
+  end
+  return number, trouble
 end
 
 ---Sends what is written.
 ---@return integer?, string?
 function Prompt:send()
   local text = vim.trim(self:text())
+  if self.editing and text == "" then
+    self:end_editing()
+    notify.notify("the queued prompt stays as it was")
+    return 0
+  end
   local items = vim.list_slice(self.attached)
   for _, paste in ipairs(self.pastes) do
     if text:find(paste.label, 1, true) then
@@ -289,19 +315,52 @@ function Prompt:send()
     return nil, why
   end
   self:remember(text)
-  self.attached, self.pastes, self.editing = {}, {}, nil
-  self:set_text("")
+  self:end_editing()
   self:save_draft()
   self.chat.transcript:go_to_tail()
   return number
 end
 
----Takes a queued prompt back into the buffer to edit it.
+---Takes a queued prompt back into the buffer to edit it. What was being written comes back afterwards.
 ---@param number integer
 ---@param text string
 function Prompt:edit_queued(number, text)
+  if not self.interrupted then
+    self.interrupted = { text = self:text(), attached = self.attached }
+  end
   self.editing = number
+  self.attached = {}
+  for _, item in ipairs(self.queued[number] or {}) do
+    if not vim.list_contains(self.pastes, item) then
+      table.insert(self.attached, item)
+    end
+  end
   self:set_text(text)
+end
+
+---Empties the prompt, or brings back what was being written before a queued one was taken into it.
+---@private
+function Prompt:end_editing()
+  local draft = self.interrupted or { text = "", attached = {} }
+  self.interrupted, self.editing = nil, nil
+  self.attached = draft.attached
+  self:set_text(draft.text)
+end
+
+---Takes note of what is queued now. One that is being edited may have been sent meanwhile.
+---@param status cursor_agent.Status
+function Prompt:on_status(status)
+  local waits = false
+  for _, one in ipairs(status.queue or {}) do
+    waits = waits or one.id == self.editing
+  end
+  if status.state == "idle" and (status.queued or 0) == 0 then
+    self.queued = {}
+  end
+  if self.editing and not waits then
+    self.editing = nil
+    notify.notify("the prompt you are editing was sent as it was; sending this sends a new one", "warn")
+  end
 end
 
 ---@param text string
@@ -352,7 +411,8 @@ function Prompt:compose_bar()
   if queued > 0 then
     parts[#parts + 1] = ("%%#CursorAgentQueued#queued %d"):format(queued)
   end
-  return #parts > 0 and " " .. table.concat(parts, "   ") or ""
+  -- Where there is little room its end is cut, not its beginning.
+  return #parts > 0 and " " .. table.concat(parts, "   ") .. "%<" or ""
 end
 
 ---The line above the prompt being drawn.
@@ -435,12 +495,45 @@ function Prompt:refresh()
   end
 end
 
+---How many bytes of the first line stood before what was pasted, and how many of the last line after it.
+---@param old string[] the lines that stood there
+---@param lines string[] those that stand there now
+---@param col integer? where in the first line the paste begins, where that is known
+---@return integer head
+---@return integer tail
+local function around(old, lines, col)
+  local first, last = lines[1], lines[#lines]
+  local before, after = old[1] or "", old[#old] or ""
+  if col and #old <= 1 and col <= #before and first:sub(1, col) == before:sub(1, col) then
+    local rest = before:sub(col + 1)
+    if rest == "" or last:sub(-#rest) == rest then
+      return col, #rest
+    end
+  end
+  -- Else what both have in common, in whole characters.
+  local head, tail = 0, 0
+  while head < #before and before:byte(head + 1) == first:byte(head + 1) do
+    head = head + 1
+  end
+  while head > 0 and head < #first and vim.str_utf_start(first, head + 1) ~= 0 do
+    head = head - 1
+  end
+  while tail < #after - (#old == 1 and head or 0) and after:byte(#after - tail) == last:byte(#last - tail) do
+    tail = tail + 1
+  end
+  while tail > 0 and vim.str_utf_start(last, #last - tail + 1) ~= 0 do
+    tail = tail - 1
+  end
+  return head, tail
+end
+
 ---Turns pasted lines into an attachment whose name stands in the text instead.
 ---@private
 ---@param first integer
 ---@param old string[] the lines that stood there
 ---@param count integer lines that stand there now
-function Prompt:collapse(first, old, count)
+---@param col integer? where in the first line it begins, where that is known
+function Prompt:collapse(first, old, count, col)
   local tree = vim.api.nvim_buf_call(self.buf, vim.fn.undotree)
   if tree.seq_cur ~= tree.seq_last then
     -- Undo brought it back: the user wants it as text.
@@ -450,16 +543,8 @@ function Prompt:collapse(first, old, count)
   if #lines ~= count then
     return
   end
-  local before, after = old[1] or "", old[#old] or ""
-  local head = 0
-  while head < #before and before:byte(head + 1) == lines[1]:byte(head + 1) do
-    head = head + 1
-  end
-  local tail = 0
+  local head, tail = around(old, lines, col)
   local last = lines[#lines]
-  while tail < #after - (#old == 1 and head or 0) and after:byte(#after - tail) == last:byte(#last - tail) do
-    tail = tail + 1
-  end
   local pasted = vim.list_slice(lines)
   pasted[#pasted] = last:sub(1, #last - tail)
   pasted[1] = pasted[1]:sub(head + 1)
@@ -480,6 +565,7 @@ end
 
 function Prompt:watch()
   local pending ---@type { first: integer, old: string[], count: integer }?
+  local begins ---@type { row: integer, col: integer }? where the first of the lines that came last were put in
   local timer = assert(vim.uv.new_timer())
   vim.api.nvim_buf_attach(self.buf, false, {
     on_lines = function(_, _, _, first, last, new_last)
@@ -510,13 +596,19 @@ function Prompt:watch()
         PASTE_QUIET_MS,
         0,
         vim.schedule_wrap(function()
-          local paste = pending
-          pending = nil
-          if paste and vim.api.nvim_buf_is_valid(self.buf) then
-            self:collapse(paste.first, paste.old, paste.count)
+          local paste, place = pending, begins
+          pending, begins = nil, nil
+          if paste and vim.api.nvim_buf_is_loaded(self.buf) then
+            local col = place and place.row == paste.first and place.col or nil
+            self:collapse(paste.first, paste.old, paste.count, col)
           end
         end)
       )
+    end,
+    on_bytes = function(_, _, _, row, col, _, old_rows, _, old_bytes, new_rows, _, new_bytes)
+      if not pending and not self.setting then
+        begins = (new_rows > old_rows or new_bytes - old_bytes > PASTE_BYTES) and { row = row, col = col } or nil
+      end
     end,
     on_detach = function()
       timer:close()

@@ -217,7 +217,7 @@ function Transcript:finish(flood)
     return
   end
   self.at_tail, self.followed = nil, vim.uv.now()
-  if not vim.api.nvim_buf_is_valid(self.buf) then
+  if not vim.api.nvim_buf_is_loaded(self.buf) then
     return
   end
   regions.update(self)

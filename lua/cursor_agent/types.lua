@@ -32,6 +32,7 @@
 ---@field logout fun(key: cursor_agent.Key): integer?, string?
 ---@field status fun(key: cursor_agent.Key): cursor_agent.Status?
 ---@field pending fun(key: cursor_agent.Key?): cursor_agent.Decision[] of one session, or of all; oldest first
+---@field retell fun(key: cursor_agent.Key) tells of all entries again, in pieces, for a buffer that is empty
 ---@field transcript fun(key: cursor_agent.Key): cursor_agent.Entry[] whole, nothing cut
 ---@field entry fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry, whole: outputs, diffs, raw input and output
 ---@field changes fun(key: cursor_agent.Key): cursor_agent.FileChange[]

@@ -170,7 +170,7 @@ end
 
 ---@param chat cursor_agent.Chat
 local function redraw(chat)
-  if not vim.api.nvim_buf_is_valid(chat.buf) then
+  if not vim.api.nvim_buf_is_loaded(chat.buf) then
     return
   end
   for _, win in ipairs(visible_windows(chat)) do
@@ -200,7 +200,7 @@ local function tick()
     if is_busy(chat) then
       busy = true
       redraw(chat)
-      if frame % 10 == 0 and vim.api.nvim_buf_is_valid(chat.buf) then
+      if frame % 10 == 0 and vim.api.nvim_buf_is_loaded(chat.buf) then
         redraw_clocks(chat)
       end
     end

@@ -185,6 +185,16 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         "transcript",
         view(lua, |engine, key| engine.transcript(key))?,
     )?;
+    module.set(
+        "retell",
+        lua.create_function(|_, key: u64| {
+            with(|engine| {
+                engine.retell(Key(key));
+                Ok(())
+            })
+            .map_err(mlua::Error::runtime)
+        })?,
+    )?;
     module.set("changes", view(lua, |engine, key| engine.changes(key))?)?;
     module.set(
         "pending",

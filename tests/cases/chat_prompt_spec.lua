@@ -191,8 +191,55 @@ T.case("a large paste becomes an attachment, and undo brings it back as text", O
   nvim:lua("vim.fn.setreg('a', ..., 'l')", text)
   nvim:keys('<Esc>"ap')
   nvim:wait(function()
-    return lines(nvim)[2] == "[paste 1: 100 lines]"
+    return lines(nvim)[2] == "[paste 2: 100 lines]"
   end, "the name of what was put")
+end)
+
+---Pastes so many lines, as a terminal does.
+---@param nvim harness.Child
+---@param text string
+---@param count integer
+---@return string pasted
+local function paste(nvim, text, count)
+  local pasted = {} ---@type string[]
+  for i = 1, count do
+    pasted[i] = text .. i
+  end
+  nvim:lua("vim.api.nvim_paste(..., true, -1)", table.concat(pasted, "\n"))
+  nvim:wait_screen(("%d lines]"):format(count))
+  return table.concat(pasted, "\n")
+end
+
+T.case("a paste is taken as it is, whatever stands around it", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("é<Esc>i")
+  local first = paste(nvim, "è ligne ", 10000)
+  T.eq(lines(nvim), { "[paste 1: 10000 lines]é" })
+  nvim:keys("<Esc>ofoo<Esc>0i")
+  local second = paste(nvim, "fab ", 300)
+  T.eq(lines(nvim), { "[paste 1: 10000 lines]é", "[paste 2: 300 lines]foo" })
+  nvim:keys("<C-s>")
+  nvim:wait_turns(1)
+  T.eq(prompt(agent, 1)[2].text, "[paste 1: 10000 lines]\n" .. first)
+  T.eq(prompt(agent, 1)[3].text, "[paste 2: 300 lines]\n" .. second)
+  -- And once more out of the history.
+  nvim:keys("<Up>")
+  nvim:wait_screen("[paste 2: 300 lines]foo")
+  nvim:keys("<C-s>")
+  nvim:wait_turns(2)
+  T.eq(prompt(agent, 2), prompt(agent, 1))
+end)
+
+T.case("a draft with a paste in it is kept whole", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("see: ")
+  local text = paste(nvim, "line ", 300)
+  nvim:keys("<Esc>")
+  nvim:cmd("bwipeout! cursor-agent://1/prompt")
+  nvim:cmd("CursorAgent open")
+  nvim:wait(function()
+    return table.concat(lines(nvim), "\n") == "see: " .. text
+  end, "the draft")
 end)
 
 T.case("the prompt grows with its text and shrinks again", OPTS, function(nvim)
@@ -282,6 +329,62 @@ T.case("prompts wait in a list that can be changed, and one can be sent now", OP
   nvim:wait_screen("For third changed")
   T.eq(nvim:texts("user"), { "first", "second", "third changed" })
   T.eq(#agent:received("session/cancel"), 1)
+end)
+
+---A turn that runs, and a prompt that waits for its end.
+---@param nvim harness.Child
+---@return harness.Agent
+local function start_with_queued(nvim)
+  local agent = start(
+    nvim,
+    { { { text = "Working" }, { wait_cancel = true } }, { { text = "For ${prompt}" } }, { { text = "For ${prompt}" } } }
+  )
+  nvim:keys("first<C-s>")
+  nvim:wait_screen("Working")
+  return agent
+end
+
+T.case("editing a queued prompt keeps what goes along with it, and brings back the draft", OPTS, function(nvim)
+  local agent = start_with_queued(nvim)
+  nvim:keys("my draft<Esc>")
+  nvim:cmd("wincmd h")
+  nvim:cmd("2,3CursorAgent prompt look at this")
+  nvim:wait_screen("queued 1")
+  nvim:cmd("CursorAgent queue")
+  nvim:keys("<CR>")
+  nvim:wait_screen("editing a queued prompt")
+  nvim:keys("<Esc>A!<C-s><Esc>")
+  nvim:wait(function()
+    return nvim:status().queue[1].text == "look at this!"
+  end, "the changed prompt")
+  T.eq(lines(nvim), { "my draft" })
+  nvim:cmd("CursorAgent queue")
+  nvim:keys("<CR>")
+  nvim:wait_screen("editing a queued prompt")
+  nvim:keys("<Esc>dd<C-s>")
+  nvim:wait_screen_without("editing a queued prompt")
+  T.eq(lines(nvim), { "my draft" }, "an empty one is left as it was")
+  nvim:cmd("CursorAgent cancel")
+  nvim:wait_turns(2)
+  T.eq(#prompt(agent, 2), 2, "its text and the selection")
+  T.contains(vim.inspect(prompt(agent, 2)), "look at this!")
+end)
+
+T.case("a queued prompt that is sent while it is edited does not get stuck", OPTS, function(nvim)
+  start_with_queued(nvim)
+  nvim:keys("second<C-s>")
+  nvim:wait_screen("queued 1")
+  nvim:keys("<Esc>gQ")
+  nvim:wait_screen("1. second")
+  nvim:keys("<CR>")
+  nvim:wait_screen("editing a queued prompt")
+  nvim:cmd("CursorAgent cancel")
+  nvim:wait_turns(2)
+  nvim:wait_screen_without("editing a queued prompt")
+  T.contains(nvim:messages(), "was sent as it was")
+  nvim:keys("<Esc>A changed<C-s>")
+  nvim:wait_turns(3)
+  T.eq(nvim:texts("user"), { "first", "second", "second changed" })
 end)
 
 T.case("<S-Tab> cycles the mode, and the winbar shows it", OPTS, function(nvim)

@@ -196,6 +196,73 @@ T.case("a wiped chat buffer comes back whole", OPTS, function(nvim)
   nvim:wait_screen("Second answer.")
 end)
 
+T.case("a deleted or unloaded chat or prompt buffer comes back whole", OPTS, function(nvim)
+  start(nvim, { { { text = "First answer." } }, { { text = "Second answer." } }, { { text = "Third answer." } } })
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  for turn, command in ipairs({ "bdelete!", "bunload!" }) do
+    nvim:cmd(("execute '%s' bufnr('cursor-agent://1/chat')"):format(command))
+    expect_layout(nvim, { "code.lua" })
+    nvim:prompt("again", { open = false })
+    nvim:wait_turns(turn + 1)
+    nvim:cmd("CursorAgent open")
+    nvim:wait_screen("First answer.")
+    nvim:wait_screen("Second answer.")
+  end
+  nvim:wait_screen("Third answer.")
+  nvim:keys("<Esc>idraft<Esc>")
+  nvim:cmd("execute 'bdelete!' bufnr('cursor-agent://1/prompt')")
+  expect_layout(nvim, { "code.lua" })
+  nvim:cmd("CursorAgent open")
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+  T.eq(nvim:api("nvim_get_current_line"), "draft")
+  nvim:keys("<C-s>")
+  nvim:wait_turns(4)
+  T.ok(not nvim:messages():find("could not be shown"), nvim:messages())
+end)
+
+T.case("a chat wiped and opened again while text streams has each line once", OPTS, function(nvim)
+  local steps = {}
+  for i = 1, 150 do
+    vim.list_extend(steps, { { text = ("line %d\n"):format(i) }, { wait_ms = 4 } })
+  end
+  start(nvim, { steps })
+  nvim:prompt("go")
+  nvim:wait_screen("line 5")
+  for _ = 1, 8 do
+    nvim:cmd("bwipeout! cursor-agent://1/chat")
+    nvim:cmd("CursorAgent open")
+    nvim:cmd("sleep 20m")
+  end
+  nvim:wait_turns(1)
+  nvim:wait_screen("line 150")
+  local shown = nvim:api("nvim_buf_get_lines", nvim:lua("return vim.fn.bufnr('cursor-agent://1/chat')"), 0, -1, false)
+  local wanted = {} ---@type string[]
+  for i = 1, 150 do
+    wanted[i] = "line " .. i
+  end
+  T.eq(vim.list_slice(shown, 3), wanted)
+end)
+
+T.case("a 'foldmethod' of the user's own is respected", OPTS, function(nvim)
+  start(
+    nvim,
+    { { { thought = "hm\nhm\nhm" }, { text = "An answer." } }, { { thought = "hm\nhm" }, { text = "Another." } } }
+  )
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd k")
+  nvim:cmd("setlocal foldmethod=indent")
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:wait_screen("An answer.")
+  nvim:cmd("setlocal foldmethod=marker")
+  nvim:prompt("two")
+  nvim:wait_turns(2)
+  nvim:wait_screen("Another.")
+  T.ok(not nvim:sees("{{{"), "no markers are written")
+  T.ok(not nvim:messages():find("could not be shown"), nvim:messages())
+end)
+
 T.case("the sizes of other windows are the user's", OPTS, function(nvim)
   start(nvim)
   nvim:cmd("CursorAgent close")
