@@ -197,10 +197,12 @@ end
 ---The border of our floats. 'winborder' is new in 0.11; where it is set the user wants that one.
 ---@return any
 function M.border()
-  if vim.fn.exists("+winborder") == 1 and vim.o.winborder ~= "" then
-    return vim.o.winborder
+  local own = vim.fn.exists("+winborder") == 1 and vim.o.winborder or ""
+  if own == "" then
+    return "rounded"
   end
-  return "rounded"
+  -- Since 0.12 the characters themselves may stand there. `nvim_open_win` wants those as a list.
+  return own:find(",", 1, true) and vim.split(own, ",", { plain = true }) or own
 end
 
 ---@param prompt_height integer
