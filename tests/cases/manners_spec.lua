@@ -2,7 +2,7 @@
 
 local T = require("harness")
 
-T.case("plugin/ requires nothing and costs less than a millisecond", function(child)
+T.case("plugin/ requires nothing and is a small part of a bare start", function(child)
   T.eq(
     child:lua([[
       return vim.tbl_filter(function(name)
@@ -24,13 +24,16 @@ T.case("plugin/ requires nothing and costs less than a millisecond", function(ch
       log
     )
     T.eq(run.code, 0, run.stderr)
+    local own, whole ---@type number?, number?
     for line in io.lines(log) do
       -- clock, then what it took with all it sourced, then what it took itself.
-      local total = line:match("^%S+%s+(%S+)%s+%S+: sourcing .*/plugin/cursor_agent%.lua$")
-      best = math.min(best, tonumber(total) or math.huge)
+      own = own or tonumber(line:match("^%S+%s+(%S+)%s+%S+: sourcing .*/plugin/cursor_agent%.lua$"))
+      whole = tonumber(line:match("^(%S+)%s+%S+: %-%-%- NVIM STARTED")) or whole
     end
+    best = math.min(best, assert(own) / assert(whole))
   end
-  T.ok(best < 1, ("plugin/cursor_agent.lua took %.3f ms"):format(best))
+  -- A bare start takes about 12 ms, this about 0.6 of them; the machine's speed is not what is tested.
+  T.ok(best < 0.1, ("plugin/cursor_agent.lua took %.1f %% of a bare start"):format(best * 100))
 end)
 
 T.case("the library is loaded by the first use, not by setup", function(child)
