@@ -141,6 +141,12 @@ T.case("what the agent and others can do and the plugin cannot is named as such"
     local tagged = found[":CursorAgent-" .. name] == true
     local named = chapter:find("`:CursorAgent " .. name .. "`", 1, true) ~= nil
     T.eq({ tagged, named }, { there, not there }, name)
+    if not there then
+      child:keys((":CursorAgent %s<CR>"):format(name))
+      child:wait(function()
+        return child:messages():find(("`%s` is not there yet"):format(name), 1, true)
+      end, "the message about " .. name)
+    end
   end
 end)
 

@@ -134,7 +134,7 @@ for value, corner in vim.spairs(BORDERS) do
     end, "the permission")
     child:wait_screen("asks to run")
     child:wait_screen(known and corner or "╭")
-    -- The other floats: the todos, and the chat itself.
+    -- The chat as a float of its own has the same border.
     child:cmd("CursorAgent close")
     child:lua("require('cursor_agent').open({ position = 'float' })")
     child:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt in a float")
