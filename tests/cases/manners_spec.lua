@@ -202,6 +202,38 @@ T.case("terminals come and go by --remote-ui while a turn runs", { width = 100, 
   T.eq(child:lua("return vim.v.errmsg"), "")
 end)
 
+T.case(
+  "a GUI that draws windows, messages and the command line by itself has all of it",
+  { width = 100 },
+  function(child)
+    local ask = {
+      permission = { toolCall = { toolCallId = "a", title = "`ls`", kind = "execute" } },
+      ["then"] = { ["allow-once"] = { { text = " Allowed." } } },
+    }
+    child:use(T.agent({ turns = { { { text = "Words." }, ask } } }))
+    child:api("nvim_ui_detach")
+    child:api("nvim_ui_attach", 100, 30, {
+      rgb = true,
+      ext_linegrid = true,
+      ext_multigrid = true,
+      ext_messages = true,
+      ext_cmdline = true,
+      ext_popupmenu = true,
+    })
+    child:keys(":CursorAgent<CR>")
+    child:wait_state("idle")
+    child:keys("hello<C-s>")
+    child:wait("#require('cursor_agent').pending() == 1", "the permission")
+    child:keys("<Esc>:CursorAgent accept<CR>")
+    child:wait_turns(1)
+    T.eq(child:texts("agent"), { "Words.", " Allowed." })
+    child:keys(":CursorAgent decisions<CR>")
+    child:keys(":CursorAgent<CR>")
+    child:wait("#vim.api.nvim_list_wins() == 1", "the chat to be closed")
+    T.eq(child:lua("return vim.v.errmsg"), "")
+  end
+)
+
 T.case("a running turn is told by Neovim's Progress event, where there is one", function(child)
   local knows = child:lua([[
     if vim.fn.exists("##Progress") == 0 then

@@ -138,9 +138,13 @@ end
 function Screen:redraw(batch)
   for _, event in ipairs(batch) do
     local apply = events[event[1]]
+    local of_grid = vim.startswith(event[1], "grid_")
     if apply then
       for i = 2, #event do
-        apply(self, unpack(event[i]))
+        -- Windows that are grids of their own are not put together here.
+        if not of_grid or event[i][1] == 1 then
+          apply(self, unpack(event[i]))
+        end
       end
     end
   end
