@@ -130,6 +130,21 @@ T.case("the examples of the help can be pasted: each is Lua, and each option in 
   end
 end)
 
+T.case("every Lua call has an example that is Lua and names a call that exists", function(child)
+  local chapter = assert(read("doc/cursor-agent.txt"):match("%*cursor%-agent%-lua%*(.-)\n====="))
+  local calls = child:lua("return vim.tbl_keys(require('cursor_agent'))")
+  local count = 0
+  for name, text in chapter:gmatch("%*cursor_agent%.([%w_]+)%(%)%*\n(.-)%f[%z*]") do
+    local example = text:match("Example: `(.-)`")
+    T.ok(example, name .. " has no example")
+    T.ok(loadstring("return " .. (example or "")), example)
+    T.contains(example, name .. "(")
+    T.ok(vim.list_contains(calls, name), name)
+    count = count + 1
+  end
+  T.eq(count, #calls - 1, "calls with an example; `setup` has its own chapter")
+end)
+
 T.case("what the agent and others can do and the plugin cannot is named as such", function(child)
   local found = tags(child)
   local chapter = assert(read("doc/cursor-agent.txt"):match("%*cursor%-agent%-not%-yet%*(.*)$"))
