@@ -16,12 +16,19 @@ function M.open(chat)
   if not login then
     return nil, ("%s has no login that runs in a terminal"):format(chat.agent)
   end
+  if #login.command == 0 then
+    -- Nothing to run: the label says what to set, and where.
+    return nil, login.label
+  end
   if vim.fn.executable(login.command[1]) == 0 then
     return nil, ("cannot run `%s`: there is no such program"):format(table.concat(login.command, " "))
   end
+  -- What the agent runs in, its login does too: a proxy, another home.
+  local agent, name = require("cursor_agent.config").agent(chat.agent)
+  local env = agent and require("cursor_agent.presets").spec(name, agent).env or {}
   require("cursor_agent.terminal").open(login.command, {
     cwd = chat.cwd,
-    env = login.env,
+    env = vim.tbl_extend("force", env, login.env or {}),
     on_exit = function(status, close)
       if status == 0 then
         notify.notify(("logged in to %s"):format(chat.agent))
