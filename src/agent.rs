@@ -160,7 +160,14 @@ pub enum Waiter {
 impl Agent {
     /// An agent that was not started yet.
     pub fn new(id: AgentId, spec: AgentSpec) -> Self {
-        let secrets = Secrets::of_env(&spec.env);
+        let mut secrets = Secrets::of_env(&spec.env);
+        // It inherits Neovim's variables as well.
+        let inherited: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            // Where a secret lies is none.
+            .filter(|(_, value)| !value.starts_with('/'))
+            .collect();
+        secrets.add_env(inherited.iter().map(|(name, value)| (name, value)));
         Self {
             id,
             spec,
@@ -207,7 +214,7 @@ impl Agent {
 
     /// The command as a person would type it, secrets removed.
     pub fn command_line(&self) -> String {
-        self.secrets.mask(&self.spec.command.join(" "))
+        self.secrets.mask_command(&self.spec.command)
     }
 
     /// Whether its process is wanted.

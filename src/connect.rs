@@ -61,6 +61,16 @@ impl Engine {
         result: Result<Value, RpcError>,
     ) {
         let id = proc.agent;
+        // Shown to the user: "invalid API key …" must not repeat the key.
+        let result = result.map_err(|mut error| {
+            if let Some(agent) = self.agents.get(&id) {
+                error.message = agent.secrets.mask(&error.message);
+                if let Some(data) = &mut error.data {
+                    agent.secrets.mask_value(data);
+                }
+            }
+            error
+        });
         match waiter {
             Waiter::Initialize => self.on_initialized(proc, result),
             Waiter::Authenticate => self.on_authenticated(proc, result),
@@ -226,6 +236,10 @@ impl Engine {
     /// A session was refused until somebody logs in: by a method the agent does itself, or by the user.
     pub(crate) fn auth_required(&mut self, proc: Proc, error: &RpcError) {
         let Some(agent) = self.live(proc) else { return };
+        if agent.link == Link::Starting(Stage::Authenticate) {
+            // Another session of this process was refused before: both go on after the same login.
+            return;
+        }
         let itself = |method: &&wire::AuthMethod| matches!(method.kind, wire::AuthKind::Agent);
         let wanted = agent.spec.auth_order.iter().find_map(|id| {
             let mut offered = agent.auth_methods.iter().filter(itself);

@@ -8,7 +8,12 @@ const MAX_SEARCHED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The text of a file: all of it, or `limit` lines from `line` on (from 1).
 pub fn read(path: &str, line: Option<u64>, limit: Option<u64>) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    let fail = |error: std::io::Error| format!("{path}: {error}");
+    if !std::fs::metadata(path).map_err(fail)?.is_file() {
+        // Reading a pipe or a device might never end.
+        return Err(format!("{path}: not a regular file"));
+    }
+    let bytes = std::fs::read(path).map_err(fail)?;
     let text = String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     Ok(slice_lines(text, line, limit))
@@ -100,6 +105,7 @@ mod tests {
                 & 0o777,
             0o755
         );
+        assert!(read("/dev/zero", None, None).is_err());
         assert!(
             read(&at("nothing"), None, None)
                 .expect_err("no file")

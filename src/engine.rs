@@ -154,6 +154,13 @@ impl Engine {
             self.agents.insert(id, Agent::new(id, spec.clone()));
             id
         });
+        if let Some(agent) = self.agents.get_mut(&id) {
+            let servers = wanted.mcp_servers.iter();
+            let given = servers.flat_map(acp::types::McpServer::given);
+            agent
+                .secrets
+                .add_env(given.map(|pair| (&pair.name, &pair.value)));
+        }
         let key = self.last_key.advance();
         self.sessions
             .insert(key, Session::new(key, id, spec.cwd, wanted));

@@ -27,6 +27,20 @@ impl Secrets {
         Self { values }
     }
 
+    /// Takes note of more, as `of_env` does.
+    pub fn add_env<'a>(&mut self, env: impl IntoIterator<Item = (&'a String, &'a String)>) {
+        self.values.extend(Self::of_env(env).values);
+        self.values
+            .sort_by_key(|value| std::cmp::Reverse(value.len()));
+        self.values.dedup();
+    }
+
+    /// A command as a person would type it, without what follows an option whose name says that it is secret.
+    pub fn mask_command(&self, command: &[String]) -> String {
+        let shown: Vec<String> = mask_arguments(command.iter().map(String::as_str));
+        self.mask(&shown.join(" "))
+    }
+
     /// The text without them.
     pub fn mask(&self, text: &str) -> String {
         let mut out = text.to_owned();
@@ -48,6 +62,9 @@ impl Secrets {
                     .and_then(Value::as_str)
                     .is_some_and(is_secret_name);
                 for (name, field) in fields.iter_mut() {
+                    if name == "mcpServers" {
+                        mask_servers(field);
+                    }
                     let hide = is_secret_name(name) || (named && name == "value");
                     if hide && field.is_string() {
                         *field = Value::String(MASK.to_owned());
@@ -61,9 +78,67 @@ impl Secrets {
     }
 }
 
+/// MCP servers are given their secrets under names of their own choice: none of the values they get is shown.
+fn mask_servers(servers: &mut Value) {
+    for server in servers.as_array_mut().into_iter().flatten() {
+        for list in ["env", "headers"] {
+            match server.get_mut(list) {
+                Some(Value::Array(items)) => {
+                    for value in items.iter_mut().filter_map(|item| item.get_mut("value")) {
+                        *value = Value::String(MASK.to_owned());
+                    }
+                }
+                Some(Value::Object(fields)) => {
+                    for (_, value) in fields.iter_mut() {
+                        *value = Value::String(MASK.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(Value::Array(args)) = server.get_mut("args") {
+            let shown = mask_arguments(args.iter().map(|arg| arg.as_str().unwrap_or_default()));
+            *args = shown.into_iter().map(Value::String).collect();
+        }
+        if let Some(Value::String(url)) = server.get_mut("url")
+            && let Some(at) = url.find('?')
+        {
+            url.truncate(at + 1);
+            url.push_str(MASK);
+        }
+    }
+}
+
+/// `--api-key=…` and `--api-key …` without the value.
+fn mask_arguments<'a>(args: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut hide = false;
+    args.map(|arg| {
+        if std::mem::take(&mut hide) {
+            return MASK.to_owned();
+        }
+        match arg.split_once('=') {
+            Some((name, _)) if name.starts_with('-') && is_secret_name(name) => {
+                format!("{name}={MASK}")
+            }
+            _ => {
+                hide = arg.starts_with('-') && is_secret_name(arg);
+                arg.to_owned()
+            }
+        }
+    })
+    .collect()
+}
+
 /// Whether a variable, header or field of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    let name = name.to_ascii_lowercase();
+    if ["_key", "-key", "_pat", "_pass"]
+        .iter()
+        .any(|end| name.ends_with(end))
+    {
+        return true;
+    }
+    let name = name.replace(['-', '_'], "");
     [
         "apikey",
         "authtoken",
@@ -71,6 +146,9 @@ pub fn is_secret_name(name: &str) -> bool {
         "refreshtoken",
         "secret",
         "password",
+        "passwd",
+        "passphrase",
+        "credential",
         "authorization",
         "cookie",
         "privatekey",
@@ -146,6 +224,36 @@ mod tests {
         assert_eq!(
             secrets.mask("sk-0123456789abcdefgh, desk-lamp, sk-short"),
             "sk-•••, desk-lamp, sk-short"
+        );
+        for name in [
+            "OPENAI_KEY",
+            "GITHUB_PAT",
+            "DB_PASS",
+            "db-passwd",
+            "x-api-key",
+            "accessToken",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in ["monkey", "keyboard", "PATH", "maxTokens", "toolCallId"] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+        let command = ["agent", "--api-key", "abc", "--auth-token=def", "acp"].map(str::to_owned);
+        assert_eq!(
+            Secrets::default().mask_command(&command),
+            "agent --api-key ••• --auth-token=••• acp"
+        );
+        let mut value = json!({"mcpServers": [
+            {"name": "db", "command": "x", "args": ["--token", "t", "y"], "env": [{"name": "DATABASE_URL", "value": "pg://u:p@h"}]},
+            {"type": "http", "name": "h", "url": "https://h/mcp?k=v", "headers": [{"name": "X-Mine", "value": "w"}]},
+        ]});
+        secrets.mask_value(&mut value);
+        assert_eq!(
+            value,
+            json!({"mcpServers": [
+                {"name": "db", "command": "x", "args": ["--token", "•••", "y"], "env": [{"name": "DATABASE_URL", "value": "•••"}]},
+                {"type": "http", "name": "h", "url": "https://h/mcp?•••", "headers": [{"name": "X-Mine", "value": "•••"}]},
+            ]})
         );
         let mut value = json!({
             "env": [{"name": "MY_API_KEY", "value": "v"}, {"name": "LANG", "value": "C"}],

@@ -113,12 +113,11 @@ impl WireLog {
         out
     }
 
-    /// The log as rows for a screen: what each message is, and how it begins. Costs no more than looking at each once.
+    /// The log as rows for a screen: what each message is, and how it begins. Costs no more than reading each once.
     pub fn rows(&self, secrets: &Secrets, method: Option<&str>) -> Vec<Row> {
         self.heads(method)
             .map(|(line, head)| {
-                let begin = &line.bytes[..line.bytes.len().min(ROW_BYTES)];
-                let text = secrets.mask(String::from_utf8_lossy(begin).trim_end());
+                let text = begin(line, head.is_some(), secrets);
                 let (method, what) = head.map_or((None, "text"), |head| (head.method, head.what));
                 Row {
                     t: seconds(line.ms),
@@ -160,6 +159,23 @@ impl WireLog {
             matches.then_some((line, head))
         })
     }
+}
+
+/// How a line begins. Masked before it is cut: half a secret looks like none, and a field is known by its name only in
+/// the message it stands in.
+fn begin(line: &Line, is_message: bool, secrets: &Secrets) -> String {
+    let parsed = is_message
+        .then(|| serde_json::from_slice::<Value>(&line.bytes).ok())
+        .flatten();
+    let mut text = match parsed {
+        Some(mut message) => {
+            secrets.mask_value(&mut message);
+            message.to_string()
+        }
+        None => secrets.mask(String::from_utf8_lossy(&line.bytes).trim_end()),
+    };
+    text.truncate(text.floor_char_boundary(ROW_BYTES));
+    text
 }
 
 /// What a message is.
@@ -267,6 +283,26 @@ mod tests {
         assert_eq!(all.len(), 5);
         assert_eq!(all[3], r#"{"t":1.6,"dir":"!!","text":"warning"}"#);
         assert_eq!(all[4], r#"{"t":1.7,"dir":"<-","raw":"junk"}"#);
+    }
+
+    #[test]
+    fn rows_hide_what_only_its_name_tells() {
+        let mut log = WireLog::default();
+        log.push(
+            0,
+            Dir::Out,
+            br#"{"id":1,"method":"session/new","params":{"mcpServers":[{"env":[{"name":"GITHUB_TOKEN","value":"hunter2hunter2"}]}]}}"#,
+        );
+        let long = format!("{}hunter2hunter2", "x".repeat(ROW_BYTES - 5));
+        log.push(0, Dir::Stderr, long.as_bytes());
+        let env = [("A_SECRET".to_owned(), "hunter2hunter2".to_owned())];
+        let secrets = Secrets::of_env(env.iter().map(|(n, v)| (n, v)));
+        for (secrets, rows) in [(Secrets::default(), 1), (secrets, 2)] {
+            for row in &log.rows(&secrets, None)[..rows] {
+                assert!(!row.text.contains("hunt"), "{}", row.text);
+                assert!(row.text.len() <= ROW_BYTES);
+            }
+        }
     }
 
     #[test]

@@ -45,7 +45,8 @@ function M.save(chat, path)
     return nil, why
   end
   path = vim.fs.normalize(path ~= "" and path or default_path(chat))
-  vim.fn.mkdir(vim.fs.dirname(path), "p")
+  -- Where that fails, opening the file says why.
+  pcall(vim.fn.mkdir, vim.fs.dirname(path), "p")
   local file, failed = io.open(path, "w")
   if not file then
     return nil, ("the log was not saved: %s"):format(failed)

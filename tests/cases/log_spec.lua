@@ -49,3 +49,32 @@ T.case("saved without secrets, and played back", { width = 120 }, function(nvim)
   nvim:wait_turns(2)
   T.eq(nvim:texts("agent"), { "The answer." })
 end)
+
+T.case("what MCP servers are given is on no screen and in no file", { width = 160, height = 40 }, function(nvim)
+  local agent = T.agent({ turns = { { { stderr = "connecting with pg-hunter2-secret\n" }, { text = "Done." } } } })
+  agent.options.mcp_servers = {
+    {
+      name = "db",
+      command = "db",
+      args = { "--token", "arg-hunter2" },
+      env = { DB_PASS = "pg-hunter2-secret", URL = "x-hunter2" },
+    },
+  }
+  nvim:use(agent)
+  nvim:prompt("hello")
+  nvim:wait_turns(1)
+  nvim:keys("<Esc>")
+  nvim:cmd("CursorAgent log session/new")
+  nvim:wait_screen("→ request      session/new")
+  nvim:wait_screen("mcpServers")
+  T.ok(not nvim:sees("hunter2"), "a row shows it")
+  nvim:keys("gg<CR>")
+  nvim:wait_screen('"DB_PASS"')
+  T.ok(not nvim:sees("hunter2"), "the message shows it")
+  nvim:cmd("CursorAgent log save saved.jsonl")
+  local saved = nvim:lua("return table.concat(vim.fn.readfile('saved.jsonl'), '\\n')")
+  T.contains(saved, "connecting with •••")
+  T.ok(not saved:find("hunter2", 1, true), "the saved log has it")
+  nvim:cmd("CursorAgent log save /dev/null/here/saved.jsonl")
+  T.contains(nvim:messages(), "the log was not saved")
+end)

@@ -160,7 +160,13 @@ fn keys_reach_no_command_line_no_log_and_no_message() {
     assert_eq!(launch.command, ["agent", "acp"]);
     assert_eq!(launch.env["CURSOR_API_KEY"], "topsecret-0123456789");
     let prompt = world.prompt(key, "my key is topsecret-0123456789");
-    world.refuse(&prompt, -32603, "bad key");
+    world.refuse(&prompt, -32603, "bad key topsecret-0123456789");
+    let rows = world.engine.wire_rows(key, None).unwrap();
+    for text in rows.iter().map(|row| &row.text) {
+        assert!(!text.contains("topsecret"), "{text}");
+    }
+    let shown = serde_json::to_string(&world.transcript(key)).unwrap();
+    assert!(shown.contains("bad key •••"), "{shown}");
     world.exit(proc, 1, &["rejected key topsecret-0123456789"]);
     let error = world.status(key)["error"].as_str().unwrap().to_owned();
     assert!(error.contains("rejected key •••"), "{error}");

@@ -143,6 +143,31 @@ fn authenticate_when_a_session_is_refused_without_it() {
 }
 
 #[test]
+fn authenticate_once_when_two_sessions_are_refused_without_it() {
+    let mut profile = Profile::plain();
+    profile.initialize["authMethods"] = json!([{ "id": "itself", "name": "Itself" }]);
+    let (mut world, key) = starting(&profile);
+    let spec = profile.spec.clone();
+    let other = world
+        .act(|engine| engine.open(spec, cursor_agent::session::Wanted::default()))
+        .unwrap();
+    let request = world.take("initialize");
+    world.reply(&request, profile.initialize);
+    let requests = [world.take("session/new"), world.take("session/new")];
+    for request in &requests {
+        world.refuse(request, -32000, "Authentication required");
+    }
+    let request = world.take("authenticate");
+    assert_eq!(world.sent("authenticate"), None);
+    for key in [key, other] {
+        assert_eq!(world.status(key)["needs_login"], false);
+    }
+    world.reply(&request, json!({}));
+    world.take("session/new");
+    world.take("session/new");
+}
+
+#[test]
 fn authenticate_by_the_method_that_is_preferred_among_those_offered() {
     let method = |order: &[&str]| {
         let mut profile = Profile::plain();

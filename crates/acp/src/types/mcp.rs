@@ -19,6 +19,16 @@ pub enum McpServer {
     Stdio(McpServerStdio),
 }
 
+impl McpServer {
+    /// What it is given by name: its environment or its headers.
+    pub fn given(&self) -> &[NameValue] {
+        match self {
+            Self::Http(server) | Self::Sse(server) => &server.headers,
+            Self::Stdio(server) => &server.env,
+        }
+    }
+}
+
 /// An MCP server with an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct McpServerUrl {
