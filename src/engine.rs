@@ -57,6 +57,8 @@ pub enum News {
     },
     /// A request to the editor.
     Editor { id: EditorId, op: DiskOp },
+    /// A request to the editor is void: somebody else answered it, or nobody waits for it.
+    Withdrawn { id: EditorId },
     /// The answer to a call of the user's.
     Result {
         id: ResultId,
@@ -83,6 +85,8 @@ pub struct EditorCall {
     pub key: Option<Key>,
     /// What was asked.
     pub op: DiskOp,
+    /// The editor left it to the disk, which is busy with it.
+    pub on_disk: bool,
 }
 
 /// Everything there is.
@@ -564,7 +568,7 @@ impl Engine {
         for line in lines {
             self.write(proc.agent, line);
         }
-        self.editor.retain(|_, call| call.proc != proc);
+        self.withdraw_calls(|call| call.proc == proc);
         self.effects.push(Effect::End { proc, grace_ms });
         self.forget_calls(proc);
     }

@@ -56,7 +56,7 @@ impl Engine {
     pub fn on_exit(&mut self, proc: Proc, exit: &Exit) {
         self.forget_calls(proc);
         self.release_terminals(|terminal| terminal.proc == proc);
-        self.editor.retain(|_, call| call.proc != proc);
+        self.withdraw_calls(|call| call.proc == proc);
         self.withdraw_decisions(proc);
         let in_turn = self
             .sessions

@@ -538,8 +538,7 @@ impl Engine {
         for terminal in self.terminals.all_mut().filter(|t| t.proc == proc) {
             terminal.waiting.retain(|waiting| *waiting != ticket);
         }
-        self.editor
-            .retain(|_, call| (call.proc, call.ticket) != (proc, ticket));
+        self.withdraw_calls(|call| (call.proc, call.ticket) == (proc, ticket));
         self.respond(proc, ticket, Err(RpcError::cancelled()));
     }
 

@@ -231,6 +231,7 @@ impl Engine {
                 ticket,
                 key,
                 op: op.clone(),
+                on_disk: false,
             },
         );
         self.outbox.push(News::Editor { id, op }, Wake::Now);
@@ -238,10 +239,11 @@ impl Engine {
 
     /// The editor answered. What it does not hold in a buffer is done on disk.
     pub fn reply(&mut self, id: EditorId, reply: EditorReply) {
-        let Some(call) = self.editor.get(&id) else {
+        let Some(call) = self.editor.get_mut(&id) else {
             return;
         };
         if reply.ok && reply.disk {
+            call.on_disk = true;
             let op = call.op.clone();
             self.effects.push(Effect::Disk { request: id, op });
             return;
@@ -254,6 +256,30 @@ impl Engine {
                 .unwrap_or_else(|| "the editor could not do it".to_owned()))
         };
         self.on_disk(id, done);
+    }
+
+    /// Takes requests to the editor back; what answers them otherwise has been said already or is said by the caller.
+    pub(crate) fn withdraw_calls(&mut self, matches: impl Fn(&EditorCall) -> bool) -> Vec<Ticket> {
+        let mut ids: Vec<EditorId> = Vec::new();
+        let mut tickets = Vec::new();
+        for (id, call) in self.editor.extract_if(|_, call| matches(call)) {
+            ids.push(id);
+            tickets.push(call.ticket);
+        }
+        ids.sort_by_key(|id| id.0);
+        for id in ids {
+            self.outbox.push(News::Withdrawn { id }, Wake::Soon);
+        }
+        tickets
+    }
+
+    /// The turn is being stopped: a write that waits for the user must not keep the agent from ending it.
+    pub(crate) fn cancel_calls(&mut self, key: Key, proc: Proc) {
+        let waiting =
+            self.withdraw_calls(|call| call.proc == proc && call.key == Some(key) && !call.on_disk);
+        for ticket in waiting {
+            self.respond(proc, ticket, Err(RpcError::cancelled()));
+        }
     }
 
     /// A file was read or written, or could not be.

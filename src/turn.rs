@@ -223,6 +223,9 @@ impl Engine {
             );
         }
         self.end_decisions(|decision| decision.key == key, "cancelled");
+        if let Some(proc) = self.agents.get(&id).map(crate::agent::Agent::proc) {
+            self.cancel_calls(key, proc);
+        }
         if let Some(turn) = self
             .sessions
             .get_mut(&key)

@@ -67,6 +67,8 @@ pub enum Change {
         id: EditorId,
         request: EditorRequest,
     },
+    /// It need not do it any more.
+    Withdrawn { id: EditorId },
     /// The answer to a call.
     Result {
         id: ResultId,
@@ -432,7 +434,10 @@ impl Engine {
                 }
             }
             News::Decided { id, key, how } => Change::Decided { key, id, how },
+            News::Withdrawn { id } => Change::Withdrawn { id },
             News::Editor { id, op } => {
+                // Taken back before the editor heard of it.
+                self.editor.get(&id)?;
                 let request = match op {
                     DiskOp::Read { path, line, limit } => EditorRequest {
                         op: "read",

@@ -75,6 +75,9 @@ local handlers = {
       change.request --[[@as cursor_agent.EditorRequest]]
     )
   end,
+  withdrawn = function(change)
+    require("cursor_agent.files").withdrawn(change.id --[[@as integer]])
+  end,
   edited = function(change, chat)
     require("cursor_agent.files").edited(change.path --[[@as string]], chat)
   end,

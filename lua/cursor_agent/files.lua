@@ -17,6 +17,7 @@ local served = {}
 ---@field path string
 ---@field buf integer
 ---@field theirs string[]
+---@field eol boolean whether the agent's text ends in a newline
 ---@field request integer? the agent waits for the answer
 
 ---@type cursor_agent.files.Conflict[]
@@ -53,16 +54,25 @@ local function split(text, buf)
     text = text:gsub("\r\n", "\n")
   end
   if text == "" then
-    return { "" }, true
+    return {}, true
   end
   local eol = text:sub(-1) == "\n"
   local lines = vim.split(eol and text:sub(1, -2) or text, "\n", { plain = true })
   return lines, eol
 end
 
+---Whether lines of a buffer are this text. A buffer is never without a line, a text may be.
+---@param lines string[]
+---@param text string[]
+---@return boolean
+local function is_text(lines, text)
+  return vim.deep_equal(lines, #text > 0 and text or { "" })
+end
+
 ---@param path string
----@return string?
-local function read_disk(path)
+---@param buf integer
+---@return string? in Neovim's own encoding
+local function read_disk(path, buf)
   local stat = vim.uv.fs_stat(path)
   if not stat or stat.size > MAX_BYTES then
     return nil
@@ -71,8 +81,15 @@ local function read_disk(path)
   if not file then
     return nil
   end
-  local text = file:read("*a")
+  local text = file:read("*a") ---@type string?
   file:close()
+  local encoding = vim.bo[buf].fileencoding
+  if text and vim.bo[buf].bomb then
+    text = text:gsub("^\239\187\191", "")
+  end
+  if text and encoding ~= "" and encoding ~= "utf-8" then
+    text = vim.iconv(text, encoding, "utf-8")
+  end
   return text
 end
 
@@ -97,7 +114,9 @@ local function read(request, what)
   local first = math.max(what.line or 1, 1)
   local last = what.limit and math.min(first + what.limit - 1, #lines) or #lines
   local text = table.concat(lines, "\n", first, math.max(last, first - 1))
-  if first <= last and (last < #lines or vim.bo[buf].endofline) then
+  -- A buffer without text has one line, and no byte of it.
+  local nothing = #lines == 1 and lines[1] == "" and vim.api.nvim_buf_call(buf, vim.fn.wordcount).bytes == 0
+  if first <= last and not nothing and (last < #lines or vim.bo[buf].endofline) then
     text = text .. "\n"
   end
   answer(request, { ok = true, content = text })
@@ -139,9 +158,44 @@ local function show_conflicts()
 end
 
 ---@param conflict cursor_agent.files.Conflict
+local function settled(conflict)
+  for i, other in ipairs(M.conflicts) do
+    if other == conflict then
+      table.remove(M.conflicts, i)
+    end
+  end
+  show_conflicts()
+end
+
+---Ends a conflict when the user lets go of the unsaved text otherwise, by `:bdelete!` or `:edit!`.
+---@param conflict cursor_agent.files.Conflict
+local function follow_buffer(conflict)
+  local buf, request = conflict.buf, conflict.request
+  vim.api.nvim_create_autocmd("BufUnload", {
+    buffer = buf,
+    desc = "cursor-agent: settle a conflict whose unsaved text is gone",
+    callback = vim.schedule_wrap(function()
+      local loaded = vim.api.nvim_buf_is_loaded(buf)
+      if not vim.tbl_contains(M.conflicts, conflict) or (loaded and vim.bo[buf].modified) then
+        return
+      end
+      settled(conflict)
+      if request and loaded then
+        set_lines(buf, conflict.theirs)
+        local ok, why = write_buffer(buf, conflict.eol)
+        answer(request, { ok = ok == true, error = why })
+      elseif request then
+        answer(request, { ok = true, disk = true })
+      end
+    end),
+  })
+end
+
+---@param conflict cursor_agent.files.Conflict
 ---@param cwd string
 local function tell(conflict, cwd)
   show_conflicts()
+  follow_buffer(conflict)
   local name = format.path(conflict.path, cwd)
   local what = conflict.request and "the agent wants to write %s, where you have unsaved changes"
     or "the agent changed %s on disk; your unsaved changes are untouched"
@@ -157,16 +211,16 @@ local function write(request, what)
   end
   local theirs, eol = split(what.content or "", buf)
   local ours = lines_of(buf)
-  if vim.bo[buf].modified and not vim.deep_equal(ours, theirs) then
+  if vim.bo[buf].modified and not is_text(ours, theirs) then
     local base = served[buf]
     if not base then
-      local disk = read_disk(what.path)
+      local disk = read_disk(what.path, buf)
       base = disk and (split(disk, buf)) or { "" }
     end
     -- An agent that has read the unsaved text builds on it.
-    local merged = vim.deep_equal(base, ours) and theirs or merge.three_way(base, ours, theirs)
+    local merged = is_text(ours, base) and theirs or merge.three_way(base, ours, theirs)
     if not merged then
-      local conflict = { path = what.path, buf = buf, theirs = theirs, request = request }
+      local conflict = { path = what.path, buf = buf, theirs = theirs, eol = eol, request = request }
       table.insert(M.conflicts, conflict)
       return tell(conflict, vim.fn.getcwd())
     end
@@ -176,6 +230,16 @@ local function write(request, what)
   served[buf] = theirs
   local ok, why = write_buffer(buf, eol)
   answer(request, { ok = ok == true, error = why })
+end
+
+---The agent does not wait for this any more: there is nothing left to settle.
+---@param request integer
+function M.withdrawn(request)
+  for _, conflict in ipairs(M.conflicts) do
+    if conflict.request == request then
+      return settled(conflict)
+    end
+  end
 end
 
 ---Answers what an agent asks of the editor.
@@ -193,6 +257,9 @@ end
 ---@param buf integer
 local function sync_time(buf)
   local auto = vim.api.nvim_get_option_value("autoread", { buf = buf })
+  -- Past so many lines, reloading would drop the undo history.
+  local undoreload = vim.o.undoreload
+  vim.o.undoreload = -1
   vim.bo[buf].autoread = true
   vim.bo[buf].modified = false
   vim.api.nvim_buf_call(buf, function()
@@ -206,6 +273,7 @@ local function sync_time(buf)
     vim.fn.winrestview(view)
   end)
   vim.bo[buf].autoread = auto
+  vim.o.undoreload = undoreload
   vim.bo[buf].modified = false
 end
 
@@ -217,30 +285,26 @@ function M.edited(path, chat)
   if not buf then
     return
   end
-  local disk = read_disk(path)
+  local disk = read_disk(path, buf)
   if not disk then
     if vim.uv.fs_stat(path) and not vim.bo[buf].modified then
+      local auto = vim.api.nvim_get_option_value("autoread", { buf = buf })
+      vim.bo[buf].autoread = true
       vim.cmd("silent! checktime " .. buf)
-    end
-    return
-  end
-  local encoding = vim.bo[buf].fileencoding
-  if (encoding ~= "" and encoding ~= "utf-8") or vim.bo[buf].bomb or vim.bo[buf].binary then
-    if not vim.bo[buf].modified then
-      vim.cmd("silent! checktime " .. buf)
+      vim.bo[buf].autoread = auto
     end
     return
   end
   local theirs, eol = split(disk, buf)
-  local same = vim.deep_equal(lines_of(buf), theirs)
+  local same = is_text(lines_of(buf), theirs)
   if vim.bo[buf].modified and not same then
     for _, other in ipairs(M.conflicts) do
       if other.buf == buf and not other.request then
-        other.theirs = theirs
+        other.theirs, other.eol = theirs, eol
         return
       end
     end
-    local conflict = { path = path, buf = buf, theirs = theirs }
+    local conflict = { path = path, buf = buf, theirs = theirs, eol = eol }
     table.insert(M.conflicts, conflict)
     tell(conflict, chat and chat.cwd or vim.fn.getcwd())
     return
@@ -274,16 +338,6 @@ local function show_difference(conflict)
   vim.api.nvim_win_call(vim.fn.win_findbuf(theirs)[1], function()
     vim.cmd("diffthis")
   end)
-end
-
----@param conflict cursor_agent.files.Conflict
-local function settled(conflict)
-  for i, other in ipairs(M.conflicts) do
-    if other == conflict then
-      table.remove(M.conflicts, i)
-    end
-  end
-  show_conflicts()
 end
 
 ---Lets the user settle the oldest conflict.
@@ -325,7 +379,7 @@ function M.settle()
       if not conflict.request then
         return sync_time(conflict.buf)
       end
-      local ok, why = write_buffer(conflict.buf, true)
+      local ok, why = write_buffer(conflict.buf, conflict.eol)
       answer(conflict.request, { ok = ok == true, error = why })
     elseif conflict.request then
       answer(conflict.request, {

@@ -210,13 +210,13 @@
 
 ---What `drain` hands out, in the order it happened. `key` is the session's.
 ---@class cursor_agent.Change
----@field type "append"|"entry"|"status"|"event"|"decision"|"decided"|"editor"|"result"|"edited"|"notify"|"reset"
+---@field type "append"|"entry"|"status"|"event"|"decision"|"decided"|"editor"|"withdrawn"|"result"|"edited"|"notify"|"reset"
 ---@field key cursor_agent.Key?
 ---@field entry integer? append, entry: its number, from 1; entries are made in order and never go away
 ---@field text string? append: what is new at the end
 ---@field data any entry: cursor_agent.Entry · status: cursor_agent.Status · event: the autocommand's data · decision: cursor_agent.Decision
 ---@field name string? event: `CursorAgentTurnEnd` …
----@field id integer? decision, decided, editor, result
+---@field id integer? decision, decided, editor, withdrawn (a request to the editor that is void), result
 ---@field how string? decided: user, policy, cancelled, withdrawn
 ---@field request cursor_agent.EditorRequest? editor
 ---@field ok boolean? result

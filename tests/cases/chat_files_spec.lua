@@ -207,3 +207,111 @@ T.case("an edit while the user types in the prompt takes neither the cursor nor 
   nvim:cmd("wincmd h")
   T.eq(nvim:api("nvim_get_current_line"), "line 25")
 end)
+
+---@param nvim harness.Child
+---@param text string
+local function put(nvim, text)
+  local file = assert(io.open(nvim.work .. "/a.txt", "wb"))
+  file:write(text)
+  file:close()
+end
+
+T.case("a file keeps its line ends, and is empty or without a last newline when the agent says so", OPTS, function(nvim)
+  local texts = { "one\r\ntwo\r\nthree\r\n", "one\ntwo", "", "one\n" }
+  local expected = { "one\r\ntwo\r\nthree\r\n", "one\r\ntwo", "", "one\r\n" }
+  local turns = {}
+  for _, text in ipairs(texts) do
+    turns[#turns + 1] = { write("a.txt", text), read("a.txt") }
+  end
+  local agent = T.agent({ profile = "plain", turns = turns })
+  nvim:use(agent)
+  put(nvim, "one\r\ntwo\r\n")
+  nvim:cmd("edit a.txt")
+  for i, text in ipairs(expected) do
+    nvim:prompt("write", { open = false })
+    nvim:wait_turns(i)
+    T.eq(on_disk(nvim), text, ("text %d"):format(i))
+    T.eq(nvim:lua("return vim.bo[vim.fn.bufnr('a.txt')].modified"), false)
+  end
+  T.eq(agent:answers("fs/read_text_file")[3].result.content, "")
+end)
+
+T.case("a long file keeps its undo history and its marks when it changes on disk", OPTS, function(nvim)
+  local lines = {} ---@type string[]
+  for i = 1, 12000 do
+    lines[i] = "long " .. i
+  end
+  local before = table.concat(lines, "\n") .. "\n"
+  local after = before:gsub("long 3\n", "changed\n")
+  local agent = T.agent({ profile = "plain", turns = { edit("a.txt", after) } })
+  nvim:use(agent)
+  put(nvim, before)
+  nvim:cmd("edit a.txt")
+  nvim:cmd("split")
+  nvim:cmd("normal! 11000G")
+  nvim:cmd("wincmd w")
+  nvim:keys("9000Gmx")
+  nvim:lua("vim.api.nvim_buf_set_extmark(0, vim.api.nvim_create_namespace('mine'), 8000, 2, {})")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  T.ok(in_buffer(nvim) == after, "it shows what is on disk")
+  T.eq(
+    nvim:lua([[return {
+      vim.fn.line("."), vim.fn.line("'x"),
+      vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace("mine"), 0, -1, {})[1][2],
+      vim.api.nvim_win_get_cursor(vim.fn.win_getid(vim.fn.winnr("#")))[1],
+    }]]),
+    { 9000, 9000, 8000, 11000 }
+  )
+  nvim:keys("u")
+  T.ok(in_buffer(nvim) == before, "one undo takes it back")
+end)
+
+T.case("a file in another encoding follows the disk too, and unsaved text in it is safe", OPTS, function(nvim)
+  local agent = T.agent({ profile = "plain", turns = { {}, {} } })
+  nvim:use(agent)
+  put(nvim, "caf\233\nend\n")
+  nvim:cmd("set noautoread")
+  nvim:cmd("edit ++enc=latin1 a.txt")
+  T.eq(in_buffer(nvim), "café\nend\n")
+  put(nvim, "th\233\nend\n")
+  nvim:lua("require('cursor_agent.files').edited(vim.fn.fnamemodify('a.txt', ':p'))")
+  T.eq(in_buffer(nvim), "thé\nend\n")
+  nvim:keys("Gomine<Esc>")
+  put(nvim, "sant\233\nend\n")
+  nvim:lua("require('cursor_agent.files').edited(vim.fn.fnamemodify('a.txt', ':p'))")
+  T.eq(in_buffer(nvim), "thé\nend\nmine\n")
+  T.contains(nvim:messages(), "the agent changed a.txt on disk; your unsaved changes are untouched")
+  T.eq(nvim:lua("return require('cursor_agent.files').conflicts[1].theirs"), { "santé", "end" })
+end)
+
+T.case("a write that waits for the user ends with the turn, or with the buffer", OPTS, function(nvim)
+  local agent = start(nvim, {
+    { write("a.txt", replaced("line 2", "theirs")) },
+    { write("a.txt", replaced("line 2", "theirs")) },
+    { write("a.txt", replaced("line 2", "once more")) },
+  })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("write", { open = false })
+  nvim:wait_screen("where you have unsaved changes")
+  nvim:cmd("CursorAgent cancel")
+  T.eq(nvim:wait_turns(1).stop_reason, "cancelled")
+  T.eq(agent:answers("fs/write_text_file")[1].error.code, -32800)
+  T.eq(nvim:lua("return #require('cursor_agent.files').conflicts"), 0)
+  nvim:prompt("write", { open = false })
+  local waits = "#require('cursor_agent.files').conflicts == 1"
+  nvim:wait(waits, "the second write waits")
+  nvim:cmd("bwipeout! a.txt")
+  nvim:wait_turns(2)
+  T.eq(agent:answers("fs/write_text_file")[2].error, nil)
+  T.eq(on_disk(nvim), replaced("line 2", "theirs"))
+  nvim:cmd("edit a.txt")
+  nvim:keys("2GSmine again<Esc>")
+  nvim:prompt("write", { open = false })
+  nvim:wait(waits, "the third write waits")
+  nvim:cmd("edit!")
+  nvim:wait_turns(3)
+  T.eq(agent:answers("fs/write_text_file")[3].error, nil)
+  T.eq(on_disk(nvim), replaced("line 2", "once more"))
+  T.eq(in_buffer(nvim), on_disk(nvim))
+end)

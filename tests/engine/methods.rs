@@ -936,6 +936,28 @@ fn fs_write_text_file() {
 }
 
 #[test]
+fn fs_write_text_file_that_waits_for_the_user_is_cancelled_with_the_turn() {
+    let (mut world, key) = World::plain();
+    let prompt = world.prompt(key, "write");
+    let write = json!({ "sessionId": "s-1", "path": "/project/a.txt", "content": "new\n" });
+    let busy = world.ask("fs/write_text_file", write.clone());
+    let (on_disk, _) = world.editor_request();
+    world.editor_replies(on_disk, json!({ "ok": true, "disk": true }));
+    let asked = world.ask("fs/write_text_file", write);
+    let (number, _) = world.editor_request();
+    world.act(|engine| engine.cancel(key)).unwrap();
+    assert_eq!(world.error_of(asked)["code"], -32800);
+    assert_eq!(world.mirror.withdrawn, [number]);
+    // One that is being written is told how it went.
+    assert_eq!(world.answered(busy), None);
+    world.act(|engine| engine.on_disk(cursor_agent::ids::EditorId(on_disk), Ok(String::new())));
+    assert_eq!(world.result_of(busy), json!({}));
+    // The user's answer comes too late; the kit would see a second one.
+    world.editor_replies(number, json!({ "ok": true }));
+    world.end_turn(&prompt, "cancelled");
+}
+
+#[test]
 fn terminal_create_output_wait_for_exit_kill_release() {
     let mut profile = Profile::plain();
     profile.spec.env = [("AGENT".to_owned(), "1".to_owned())].into();

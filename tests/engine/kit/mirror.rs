@@ -25,6 +25,8 @@ pub struct Mirror {
     pub results: BTreeMap<u64, (bool, Value)>,
     /// Requests to the editor that nobody has taken yet.
     pub editor: Vec<(u64, Value)>,
+    /// Requests to the editor that were taken back.
+    pub withdrawn: Vec<u64>,
     /// Files that changed on disk.
     pub edited: Vec<String>,
 }
@@ -78,6 +80,7 @@ impl Mirror {
                 self.decided.push((number("id"), text("how")));
             }
             "editor" => self.editor.push((number("id"), change["request"].clone())),
+            "withdrawn" => self.withdrawn.push(number("id")),
             "result" => {
                 let result = (change["ok"].as_bool().unwrap(), change["value"].clone());
                 let twice = self.results.insert(number("id"), result);
