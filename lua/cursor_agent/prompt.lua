@@ -378,6 +378,13 @@ function Prompt:compose_bar()
   if self.editing then
     parts[#parts + 1] = "%#CursorAgentBarWaiting#editing a queued prompt"
   end
+  local conflict = require("cursor_agent.files").conflicts[1]
+  if conflict then
+    -- Before what there may be no room for: an agent may wait for it.
+    parts[#parts + 1] = ("%%#CursorAgentWarning#conflict: %s%%#CursorAgentDetail# (:CursorAgent conflicts)"):format(
+      escape(vim.fs.basename(conflict.path))
+    )
+  end
   for i, item in ipairs(self.attached) do
     parts[#parts + 1] = ("%%#CursorAgentContext#%s %%%d@v:lua.require'cursor_agent.prompt'.on_click@%%#CursorAgentDetail#%s%%X"):format(
       escape(item.label),
@@ -400,12 +407,6 @@ function Prompt:compose_bar()
         escape(list)
       )
     end
-  end
-  local conflict = require("cursor_agent.files").conflicts[1]
-  if conflict then
-    parts[#parts + 1] = ("%%#CursorAgentWarning#conflict: %s%%#CursorAgentDetail# (:CursorAgent conflicts)"):format(
-      escape(vim.fs.basename(conflict.path))
-    )
   end
   local queued = self.chat.status.queued or 0
   if queued > 0 then

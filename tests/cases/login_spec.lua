@@ -64,7 +64,5 @@ T.case("an agent that wants a variable: :CursorAgent login says which", { width 
   nvim:prompt("hello")
   nvim:wait("require('cursor_agent').status().needs_login", "the login is asked for")
   nvim:keys("<Esc>")
-  nvim:cmd("CursorAgent login")
-  T.contains(nvim:messages(), "set SOME_API_KEY in `agents.test.env`")
-  T.eq(nvim:lua("return vim.v.errmsg"):find("E5108", 1, true), nil)
+  T.contains(nvim:cmd("CursorAgent login"), "set SOME_API_KEY in `agents.test.env`")
 end)
