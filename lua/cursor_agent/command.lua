@@ -128,7 +128,7 @@ M.subcommands = {
         end
         local item = selection(args, chat)
         if args.rest == "" then
-          require("cursor_agent.window").open(chat, { enter = true })
+          require("cursor_agent.notify").report(require("cursor_agent.window").open(chat, { enter = true }))
           if item then
             chat.prompt:attach(item)
           end
@@ -136,7 +136,7 @@ M.subcommands = {
         end
         local number, problem = chat.prompt:submit(args.rest, item and { item } or {})
         if number then
-          require("cursor_agent.window").open(chat)
+          require("cursor_agent.notify").report(require("cursor_agent.window").open(chat))
         end
         return number, problem
       end)

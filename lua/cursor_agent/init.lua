@@ -76,7 +76,11 @@ M.open = deferrable(function(opts)
   if not chat then
     return nil, why
   end
-  require("cursor_agent.window").open(chat, { enter = opts.enter ~= false, position = opts.position })
+  local shown, problem =
+    require("cursor_agent.window").open(chat, { enter = opts.enter ~= false, position = opts.position })
+  if not shown then
+    return nil, problem
+  end
   return chat.key
 end)
 
@@ -116,7 +120,7 @@ M.new = deferrable(function(opts)
     return nil, why
   end
   if opts.open ~= false then
-    require("cursor_agent.window").open(chat, { enter = opts.enter })
+    require("cursor_agent.notify").report(require("cursor_agent.window").open(chat, { enter = opts.enter }))
   end
   return chat.key
 end)
@@ -146,7 +150,7 @@ M.prompt = deferrable(function(text, opts)
   end
   local number, trouble = chat.prompt:submit(text, items)
   if number and opts.open ~= false then
-    require("cursor_agent.window").open(chat)
+    require("cursor_agent.notify").report(require("cursor_agent.window").open(chat))
   end
   return number, trouble
 end)
@@ -245,7 +249,7 @@ M.load = deferrable(function(id, opts)
   end
   chats.use(chat)
   if opts.open ~= false then
-    require("cursor_agent.window").open(chat, { enter = opts.enter })
+    require("cursor_agent.notify").report(require("cursor_agent.window").open(chat, { enter = opts.enter }))
   end
   return chat.key
 end)

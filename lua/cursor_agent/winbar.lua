@@ -148,7 +148,7 @@ function M.chat()
   if (status.pending or 0) > 0 then
     right[#right + 1] = part("CursorAgentBarWaiting", status.pending .. " waiting")
   end
-  return table.concat(left, "  ") .. "%#CursorAgentBarState#%=" .. table.concat(right, "   ") .. " "
+  return table.concat(left, "  ") .. "%#CursorAgentBarState# %=" .. table.concat(right, "   ") .. " "
 end
 
 ---The statusline of the chat: what the session is about.

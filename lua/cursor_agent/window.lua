@@ -278,9 +278,26 @@ local function swap(win, buf)
   vim.api.nvim_win_set_buf(win, buf)
 end
 
+---Closes windows; the last one of Neovim shows something else instead.
+---@param wins integer[]
+local function close_windows(wins)
+  closing = true
+  undisturbed(function()
+    for _, win in ipairs(wins) do
+      if vim.api.nvim_win_is_valid(win) then
+        if not close_window(win) then
+          swap(win, vim.api.nvim_create_buf(true, false))
+        end
+      end
+    end
+  end)
+  closing = false
+end
+
 ---Shows a chat in the current tab page, in place of another one when there is one.
 ---@param chat cursor_agent.Chat
 ---@param opts? { enter?: boolean, position?: "right"|"left"|"bottom"|"float"|"tab" }
+---@return boolean?, string?
 function M.open(chat, opts)
   opts = opts or {}
   require("cursor_agent.chat").revive(chat)
@@ -289,24 +306,35 @@ function M.open(chat, opts)
     last_code[vim.api.nvim_get_current_tabpage()] = from
   end
   local position = opts.position or config.get().window.position
-  undisturbed(function()
+  local opened ---@type integer?
+  local ok, problem = pcall(undisturbed, function()
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
       local other = chats.of_buffer(vim.api.nvim_win_get_buf(win))
       if other and other ~= chat then
         swap(win, vim.api.nvim_win_get_buf(win) == other.buf and chat.buf or chat.prompt.buf)
       end
     end
-    local chat_win = M.chat_window(chat) or open_chat_window(chat, position)
+    local chat_win = M.chat_window(chat)
+    if not chat_win then
+      chat_win = open_chat_window(chat, position)
+      opened = chat_win
+    end
     if not M.prompt_window(chat) then
       open_prompt_window(chat, chat_win)
     end
   end)
   chats.use(chat)
+  if not ok then
+    -- No room, or a window that must not change. One of the two alone is of no use.
+    close_windows({ opened })
+    return nil, "the chat cannot be shown here: " .. tostring(problem):gsub("^.-(E%d+: )", "%1")
+  end
   if opts.enter then
     M.enter_prompt(chat)
   elseif position == "tab" and vim.api.nvim_win_is_valid(from) then
     vim.api.nvim_set_current_win(from)
   end
+  return true
 end
 
 ---Goes to the prompt, opening the chat when it is closed.
@@ -337,22 +365,6 @@ local function remember_size(win)
       remembered[position] = width
     end
   end
-end
-
----Closes windows; the last one of Neovim shows something else instead.
----@param wins integer[]
-local function close_windows(wins)
-  closing = true
-  undisturbed(function()
-    for _, win in ipairs(wins) do
-      if vim.api.nvim_win_is_valid(win) then
-        if not close_window(win) then
-          swap(win, vim.api.nvim_create_buf(true, false))
-        end
-      end
-    end
-  end)
-  closing = false
 end
 
 ---Takes a chat off the current tab page. The session goes on.

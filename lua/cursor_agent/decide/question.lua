@@ -337,7 +337,9 @@ function M.answer(decision, how)
       given.warned[question.id] = true
       card.move_to(first_line_of(given, i) or 1)
       local again = question.multiple and not question.required and "; Enter again leaves it so" or ""
-      card.say(("“%s” has no answer yet%s"):format(format.first_line(question.prompt, 34), again))
+      card.say(
+        ("“%s” has no answer yet%s"):format(format.first_line(question.prompt, again == "" and 34 or 28), again)
+      )
       return true
     end
     if #list > 0 or not is_field(question) then
