@@ -257,7 +257,20 @@ local TYPES = {
   ["icons"] = {
     says = "`unicode`, `ascii`, `nerd` or a table of icons",
     test = function(v)
-      return v == "unicode" or v == "ascii" or v == "nerd" or all(v, is_string, is_string)
+      if v == "unicode" or v == "ascii" or v == "nerd" then
+        return true
+      elseif not all(v, is_string, is_string) then
+        return false
+      end
+      local known, problems = require("cursor_agent.render.icons").sets.unicode, {}
+      for name in vim.spairs(v) do
+        if known[name] == nil then
+          local names = vim.tbl_keys(known)
+          table.sort(names)
+          problems[#problems + 1] = ("there is no icon `%s`; there are %s"):format(name, table.concat(names, ", "))
+        end
+      end
+      return #problems == 0, problems
     end,
   },
 }

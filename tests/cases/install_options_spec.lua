@@ -66,3 +66,11 @@ T.case("a key for an action that does not exist is named, also by checkhealth", 
   local text = table.concat(child:api("nvim_buf_get_lines", 0, 0, -1, false), "\n")
   T.contains(text, "unknown option `keymaps.chat.cancle`")
 end)
+
+T.case("an icon that does not exist is named", function(child)
+  local found = problems(child, [[{ chat = { icons = { user = ">", usr = "x" } } }]])
+  T.eq(#found, 1)
+  T.contains(found[1], "option `chat.icons`: there is no icon `usr`; there are ")
+  T.eq(problems(child, [[{ chat = { icons = { user = ">" } } }]]), {})
+  T.eq(#problems(child, [[{ chat = { icons = "emoji" } }]]), 1)
+end)
