@@ -122,7 +122,7 @@ function Prompt:save_draft()
   -- A paste is remembered by this prompt only.
   for _, paste in ipairs(self.pastes) do
     local from, to = text:find(paste.label, 1, true)
-    if from then
+    if from and to then
       text = text:sub(1, from - 1) .. paste.text .. text:sub(to + 1)
     end
   end
