@@ -149,7 +149,7 @@ fn authenticate_once_when_two_sessions_are_refused_without_it() {
     let (mut world, key) = starting(&profile);
     let spec = profile.spec.clone();
     let other = world
-        .act(|engine| engine.open(spec, cursor_agent::session::Wanted::default()))
+        .act(|engine| engine.open(spec, Wanted::default()))
         .unwrap();
     let request = world.take("initialize");
     world.reply(&request, profile.initialize);
