@@ -8,11 +8,15 @@ local T = require("harness")
 ---@return harness.Agent
 local function signed_out(nvim, scenario, options)
   local agent = T.agent(scenario)
-  agent.options = vim.tbl_extend("force", agent.options, {
-    auth_method = "cursor_login",
-    login_command = { T.program, "login" },
-    env = { CURSOR_AGENT_DEMO_STATE = nvim.work .. "/state", CURSOR_AGENT_DEMO_SIGNED_OUT = "1" },
-  }, options)
+  for name, value in
+    pairs(vim.tbl_extend("force", {
+      auth_method = "cursor_login",
+      login_command = { T.program, "login" },
+      env = { CURSOR_AGENT_DEMO_STATE = nvim.work .. "/state", CURSOR_AGENT_DEMO_SIGNED_OUT = "1" },
+    }, options))
+  do
+    agent.options[name] = value
+  end
   nvim:use(agent)
   return agent
 end

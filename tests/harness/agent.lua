@@ -8,7 +8,7 @@
 ---@field note string?
 
 ---@class harness.Agent
----@field options { command: string[], env: table<string, string>? } an entry of the plugin's `agents`
+---@field options { command: string[], env: table<string, string>?, mcp_servers: table[]? } an entry of the plugin's `agents`
 ---@field private record string path
 local Agent = {}
 Agent.__index = Agent
