@@ -280,7 +280,7 @@ impl Engine {
             )
         })?;
         let result = decision.result(answer)?;
-        let rejected = decision.is_rejection(answer);
+        let rejected = (!answer.cancel).then(|| decision.is_rejection(answer));
         self.finish_decision(id, Some(Ok(result)), how, rejected);
         Ok(())
     }
@@ -326,17 +326,18 @@ impl Engine {
                 .decisions
                 .get(&id)
                 .and_then(|decision| decision.result(&Answer::cancelled()).ok());
-            self.finish_decision(id, result.map(Ok), how, false);
+            self.finish_decision(id, result.map(Ok), how, None);
         }
     }
 
-    /// Takes a decision off the list; with a result its request is answered.
+    /// Takes a decision off the list; with a result its request is answered. `rejected` is what was decided, if
+    /// anything was.
     pub(crate) fn finish_decision(
         &mut self,
         id: DecisionId,
         result: Option<Result<Value, RpcError>>,
         how: &'static str,
-        rejected: bool,
+        rejected: Option<bool>,
     ) {
         let Some(decision) = self.decisions.remove(&id) else {
             return;
@@ -351,8 +352,12 @@ impl Engine {
                 .get_mut(entry)
                 .and_then(|entry| entry.tool_mut())
         {
-            tool.decision = None;
-            tool.rejected |= rejected;
+            // It may be asked about more than once; the last word counts.
+            let mut others = self.decisions.values().rev();
+            tool.decision = others
+                .find(|other| other.key == decision.key && other.entry == Some(entry))
+                .map(|other| other.id);
+            tool.rejected = rejected.unwrap_or(tool.rejected);
             self.outbox.entry(decision.key, entry);
         }
         self.outbox.push(

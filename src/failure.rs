@@ -100,7 +100,7 @@ impl Engine {
             .map(|d| d.id)
             .collect();
         for id in ids {
-            self.finish_decision(id, None, "cancelled", false);
+            self.finish_decision(id, None, "cancelled", None);
         }
     }
 

@@ -531,7 +531,7 @@ impl Engine {
             .find(|d| d.proc == proc && d.ticket == ticket)
             .map(|d| d.id);
         if let Some(id) = decision {
-            self.finish_decision(id, Some(Err(RpcError::cancelled())), "withdrawn", false);
+            self.finish_decision(id, Some(Err(RpcError::cancelled())), "withdrawn", None);
             return;
         }
         // A ticket's number says nothing without its process.

@@ -395,6 +395,29 @@ fn a_rejected_call_that_is_reported_completed_is_no_edit() {
 }
 
 #[test]
+fn a_call_that_is_asked_about_twice_is_what_was_said_last() {
+    let (mut world, key) = in_turn();
+    let call = json!({ "toolCallId": "t", "title": "Edit", "kind": "edit", "locations": [{ "path": "/a" }] });
+    for _ in 0..2 {
+        world.ask(
+            "session/request_permission",
+            cursor_permission(call.clone()),
+        );
+    }
+    let ids: Vec<u64> = world.mirror.pending.keys().copied().collect();
+    world.decide(ids[1], json!({ "reject": true })).unwrap();
+    assert_eq!(world.tool(key)["decision"], ids[0], "the other still waits");
+    assert_eq!(world.tool(key)["rejected"], true);
+    world.decide(ids[0], json!({ "accept": true })).unwrap();
+    assert_eq!(world.tool(key).get("decision"), None);
+    world.update(
+        "s-1",
+        json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed" }),
+    );
+    assert_eq!(world.mirror.edited, ["/a"]);
+}
+
+#[test]
 fn decisions_wait_in_the_order_they_were_asked_in() {
     let (mut world, _) = in_turn();
     for call in ["t2", "t1", "t3"] {

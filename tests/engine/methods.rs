@@ -987,10 +987,10 @@ fn terminal_create_output_wait_for_exit_kill_release() {
         world.call("terminal/output", params.clone()),
         json!({ "output": "", "truncated": false })
     );
-    world.act(|engine| engine.on_terminal_output(terminal, "0123456789äß".as_bytes()));
+    world.act(|engine| engine.on_terminal_output(terminal, "äöü0123456".as_bytes()));
     assert_eq!(
         world.call("terminal/output", params.clone()),
-        json!({ "output": "456789äß", "truncated": true }),
+        json!({ "output": "ü0123456", "truncated": true }),
         "outputByteLimit"
     );
     // A tool call shows it, and goes on showing it after its release.
@@ -998,7 +998,7 @@ fn terminal_create_output_wait_for_exit_kill_release() {
     let shown = &world.tool(key)["content"][0];
     assert_eq!(
         (&shown["text"], &shown["running"]),
-        (&json!("456789äß"), &json!(true))
+        (&json!("ü0123456"), &json!(true))
     );
     let waits = [
         world.ask("terminal/wait_for_exit", params.clone()),
@@ -1033,7 +1033,7 @@ fn terminal_create_output_wait_for_exit_kill_release() {
     let shown = &world.tool(key)["content"][0];
     assert_eq!(
         (&shown["text"], &shown["running"], &shown["signal"]),
-        (&json!("456789äß"), &json!(false), &json!("SIGTERM"))
+        (&json!("ü0123456"), &json!(false), &json!("SIGTERM"))
     );
     for method in [
         "terminal/output",
