@@ -322,11 +322,12 @@ function M.open(chat, opts)
     if not M.prompt_window(chat) then
       open_prompt_window(chat, chat_win)
     end
+    return true
   end)
   chats.use(chat)
   if not ok then
     -- No room, or a window that must not change. One of the two alone is of no use.
-    close_windows({ opened })
+    close_windows(opened and { opened } or {})
     return nil, "the chat cannot be shown here: " .. tostring(problem):gsub("^.-(E%d+: )", "%1")
   end
   if opts.enter then
