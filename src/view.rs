@@ -23,8 +23,10 @@ use crate::tool_call::{Content, Image, Location, Task, ToolCall};
 const DIFF_PREVIEW_LINES: usize = 80;
 /// A longer line of a diff is cut in a change.
 const DIFF_LINE_BYTES: usize = 400;
-/// Rough size of a table beside its text, for the budget of a drain.
+/// What making a small table costs beside its text, as bytes of the budget of a drain.
 const TABLE_BYTES: usize = 200;
+/// What an entry or a status costs: tables of tables, so that one drain makes a few dozen of them and not hundreds.
+const NESTED_BYTES: usize = 1_500;
 
 /// One thing that changed.
 #[derive(Debug, Serialize)]
@@ -326,7 +328,10 @@ impl Engine {
         let mut left = max_bytes;
         while left > 0 {
             let Some(item) = self.outbox.pop() else { break };
-            left = left.saturating_sub(TABLE_BYTES);
+            left = left.saturating_sub(match item {
+                Item::Entry { .. } | Item::Status { .. } => NESTED_BYTES,
+                _ => TABLE_BYTES,
+            });
             match item {
                 Item::Append { key, entry } => {
                     left = self.hand_out(key, entry, false, left, &mut changes)
