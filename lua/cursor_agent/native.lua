@@ -3,7 +3,7 @@
 local M = {}
 
 ---The interface this Lua code speaks; the library of another number is refused by name.
-local ABI = 1
+local ABI = 2
 
 ---What is left of a turn at exit gets this long before the agents are killed.
 local SHUTDOWN_GRACE_MS = 300

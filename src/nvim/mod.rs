@@ -13,8 +13,8 @@ use mlua::Lua;
 use nvim_oxi::lua::{Pushable, ffi::State};
 
 /// Compared by `lua/cursor_agent/native.lua` at load. Raise both when a function or a table of
-/// `lua/cursor_agent/types.lua` changes its meaning.
-pub const ABI: u32 = 1;
+/// `lua/cursor_agent/types.lua` comes, goes or changes its meaning.
+pub const ABI: u32 = 2;
 
 /// Where the module table is put: the entry itself can only hand back a message.
 const LOADED_NAME: &str = "cursor_agent_native";

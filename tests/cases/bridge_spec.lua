@@ -157,3 +157,19 @@ T.case("a file that is no library is named, with the command that builds it", fu
   T.contains(problem, "could not be loaded")
   T.contains(problem, ":CursorAgent build")
 end)
+
+T.case("the library has every function its description names, and no other", function(nvim)
+  nvim:lua([[require("cursor_agent.native").get()]])
+  local has = nvim:lua([[
+    local names = vim.tbl_keys(package.loaded.cursor_agent_native)
+    table.sort(names)
+    return names
+  ]])
+  local described, inside = {}, false
+  for line in io.lines(T.root .. "/lua/cursor_agent/types.lua") do
+    inside = line:find("class (exact) cursor_agent.Native", 1, true) ~= nil or (inside and line ~= "")
+    described[#described + 1] = inside and line:match("^%-%-%-@field (%S+)") or nil
+  end
+  table.sort(described)
+  T.eq(has, described)
+end)
