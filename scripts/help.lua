@@ -104,7 +104,8 @@ function make.mappings()
         keys[#keys + 1] = ("%s %s"):format(kind, table.concat(own, " "))
       end
     end
-    out[#out + 1] = wrap("Default: " .. (#keys > 0 and table.concat(keys, ", ") or "no key") .. ".", "        ") .. "\n"
+    out[#out + 1] = wrap("Default: " .. (#keys > 0 and table.concat(keys, ", ") or "no key") .. ".", "        ")
+    out[#out + 1] = ("        Example: `:nmap <F5> <Plug>(cursor-agent-%s)`\n"):format(action.name)
   end
   return table.concat(out, "\n")
 end
@@ -136,6 +137,7 @@ function make.highlights()
   table.sort(names)
   for _, name in ipairs(names) do
     out[#out + 1] = tagged(("%-30s links to %s"):format(name, highlights.groups[name]), "hl-" .. name)
+    out[#out + 1] = ("        Example: `:highlight link %s Title`"):format(name)
   end
   return table.concat(out, "\n")
 end

@@ -15,8 +15,9 @@
 //! - [`diff`], [`output`], [`wire_log`], [`secrets`], [`log`], [`text`], [`ids`] — small parts used above.
 //! - `crates/tools` — companion programs: the scripted agent that plays the tests and the demo.
 //! - `lua/cursor_agent/` — everything that calls Neovim's API; `native.lua` loads this library, `types.lua` is its contract.
-//! - `tests/engine/` — the engine against a scripted wire, a test for each row of the protocol; `tests/cases/` — the
-//!   plugin in a child Neovim, driven as a person would, by `tests/run.lua` and `tests/harness/`.
+//! - `tests/engine/` — the engine against a scripted wire, a test for each row of the protocol; `tests/driver/` — the
+//!   driver with real processes; `tests/cases/` — the plugin in a child Neovim, driven as a person would, by
+//!   `tests/run.lua` and `tests/harness/`.
 //! - `Makefile` — builds, tries, tests and checks all this by `scripts/`; `.ci/run` is what has to pass.
 //!
 //! What holds everywhere:

@@ -1,0 +1,73 @@
+-- A subagent's task: its block, and what it says nested under it while its own session's updates come.
+
+local T = require("harness")
+
+T.case("shows the task and nests what the subagent says and does", { width = 120, height = 30 }, function(nvim)
+  local agent = T.agent({
+    turns = {
+      {
+        { text = "I send somebody to look.\n" },
+        {
+          update = {
+            sessionUpdate = "tool_call",
+            toolCallId = "task-1",
+            title = "Explore the code",
+            kind = "think",
+            status = "in_progress",
+          },
+        },
+        {
+          request = {
+            method = "cursor/task",
+            params = {
+              toolCallId = "task-1",
+              description = "Find the parser",
+              prompt = "Where is the parser?",
+              subagentType = "explore",
+              model = "small",
+              agentId = "sub-1",
+            },
+          },
+          wait = true,
+        },
+        {
+          update = { sessionUpdate = "agent_message_chunk", content = { type = "text", text = "Looking around.\n" } },
+          session = "sub-1",
+        },
+        {
+          update = {
+            sessionUpdate = "tool_call",
+            toolCallId = "sub-read",
+            title = "Read parser.lua",
+            kind = "read",
+            status = "completed",
+          },
+          session = "sub-1",
+        },
+        { update = { sessionUpdate = "tool_call_update", toolCallId = "task-1", status = "completed" } },
+        { text = "It is in parser.lua.\n" },
+      },
+    },
+  })
+  nvim:use(agent)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:prompt("where is it?")
+  nvim:wait_turns(1)
+  T.eq(agent:answers("cursor/task")[1].result.outcome.outcome, "completed")
+  local entries = nvim:lua([[
+    return vim.tbl_map(function(entry)
+      return { kind = entry.kind, text = entry.text, parent = entry.parent }
+    end, require("cursor_agent").transcript())
+  ]])
+  T.eq(entries, {
+    { kind = "user", text = "where is it?" },
+    { kind = "agent", text = "I send somebody to look.\n" },
+    { kind = "tool", text = "Explore the code" },
+    { kind = "agent", text = "Looking around.\n", parent = 3 },
+    { kind = "tool", text = "Read parser.lua", parent = 3 },
+    { kind = "agent", text = "It is in parser.lua.\n" },
+  })
+  nvim:keys("<Esc>")
+  nvim:expect_screen("decide-task")
+end)
