@@ -66,6 +66,7 @@ end
 
 ---What one may type after a subcommand that takes something.
 local EXAMPLES = {
+  delete = "0f3c-old",
   build = "cargo",
   context = "@diff src/parser.rs",
   export = "talk.md",

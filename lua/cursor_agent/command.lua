@@ -328,6 +328,21 @@ M.subcommands = {
       return require("cursor_agent.login").open(chat)
     end),
   },
+  logout = {
+    desc = "Log out of the agent, where it offers that",
+    run = with_chat(function(chat)
+      return require("cursor_agent.account").logout(chat)
+    end),
+  },
+  delete = {
+    desc = "Delete a past session for good: {id}, where the agent offers that",
+    run = with_chat(function(chat, args)
+      if args.rest == "" then
+        return nil, "name the session: :CursorAgent delete {id}; :CursorAgent sessions shows them"
+      end
+      return require("cursor_agent.account").delete_session(chat, args.rest)
+    end),
+  },
 }
 
 ---@return string[]
