@@ -49,6 +49,8 @@ pub async fn listen(
         match arrived {
             Some(Arrived::Message(value, message)) => {
                 wire.record().received(&value);
+                // What an earlier answer left for later never comes amidst what this message causes.
+                wire.send_late();
                 on_message(value, message);
             }
             Some(Arrived::Junk(line)) => wire.record().note("junk", json!({ "line": line })),
@@ -88,9 +90,12 @@ pub fn perform(wire: &Wire, login: &Login, id: Value, reaction: Reaction) {
         Answer::Now(answer) => {
             wire.answer(&id, &answer);
             if !after.is_empty() {
+                for update in after {
+                    wire.hold_back(update.session, update.update);
+                }
                 spawn_local(async move {
                     tokio::time::sleep(AFTER_ANSWER).await;
-                    send_updates(&wire, &after);
+                    wire.send_late();
                 });
             }
         }

@@ -43,6 +43,8 @@ struct Inner {
     next_id: Cell<i64>,
     /// By the id as JSON; several when the same one was used again.
     waiting: RefCell<HashMap<String, VecDeque<oneshot::Sender<ClientAnswer>>>>,
+    /// Updates that come a moment after an answer: session and update.
+    late: RefCell<Vec<(String, Value)>>,
 }
 
 impl Wire {
@@ -53,6 +55,7 @@ impl Wire {
             out: RefCell::new(Some(File::from(out))),
             next_id: Cell::new(0),
             waiting: RefCell::default(),
+            late: RefCell::default(),
         })))
     }
 
@@ -77,6 +80,18 @@ impl Wire {
             "session/update",
             Some(json!({ "sessionId": session, "update": update })),
         );
+    }
+
+    /// Keeps an update back until `send_late`.
+    pub fn hold_back(&self, session: String, update: Value) {
+        self.0.late.borrow_mut().push((session, update));
+    }
+
+    /// Sends what was held back, if that has not happened yet.
+    pub fn send_late(&self) {
+        for (session, update) in self.0.late.take() {
+            self.update(&session, &update);
+        }
     }
 
     pub fn answer(&self, id: &Value, answer: &Result<Value, RpcError>) {
