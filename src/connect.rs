@@ -334,6 +334,7 @@ impl Engine {
     /// A timer fired.
     pub fn on_timer(&mut self, timer: Timer) {
         match timer {
+            Timer::Session { key, heard } => self.on_session_timer(key, heard),
             Timer::Replay { key, heard } => self.on_replay_timer(key, heard),
             Timer::Cancel { key, turn } => self.on_cancel_timer(key, turn),
             Timer::Settle { key, step } => self.on_settle_timer(key, step),

@@ -151,7 +151,7 @@ impl Engine {
                 tool.title.clone_from(&title);
             }
             if tool.kind == "other" {
-                "think".clone_into(&mut tool.kind);
+                "plan".clone_into(&mut tool.kind);
             }
             if tool.content.is_empty() {
                 let overview = plan.overview.iter().map(String::as_str);

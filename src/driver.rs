@@ -22,6 +22,7 @@ use crate::disk;
 use crate::effect::{DiskOp, Effect, Timer};
 use crate::engine::{Engine, Now};
 use crate::ids::Proc;
+use crate::keeper::Keeper;
 use crate::outbox::Wake;
 use crate::process::{self, Exit, Launch, Tail};
 
@@ -50,6 +51,7 @@ struct Shared {
     state: Mutex<State>,
     /// A process ended.
     ended: Condvar,
+    keeper: Keeper,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
     waker: Box<dyn Fn() + Send + Sync>,
@@ -73,7 +75,7 @@ struct Child {
     stdin: Option<UnboundedSender<Vec<u8>>>,
     /// Its process group, once it runs.
     pid: Option<u32>,
-    /// It was told to end before it had started.
+    /// It was told to end before it had started, or is of no use to anybody any more.
     doomed: bool,
     /// It ended; what it left in the background may still be there.
     exited: bool,
@@ -102,6 +104,7 @@ impl Driver {
                     terminals: HashMap::new(),
                 }),
                 ended: Condvar::new(),
+                keeper: Keeper::default(),
                 runtime: Mutex::new(Some(runtime)),
                 handle,
                 waker: Box::new(waker),
@@ -147,6 +150,10 @@ impl Driver {
         }
         for pid in state.agents.values().filter_map(|agent| agent.pid) {
             process::kill_tree(pid);
+            self.shared.keeper.forget(pid);
+        }
+        for pid in state.terminals.values().filter_map(|terminal| terminal.pid) {
+            self.shared.keeper.forget(pid);
         }
         drop(state);
         if let Some(runtime) = self.shared.runtime.lock().take() {
@@ -264,10 +271,12 @@ impl Driver {
             }
             Effect::ReleaseTerminal { terminal } => {
                 if let Some(child) = state.terminals.get_mut(&terminal) {
-                    child.doomed |= child.pid.is_none();
+                    child.doomed = true;
                     signal(child, Signal::KILL);
                     if child.exited {
+                        let pid = child.pid;
                         state.terminals.remove(&terminal);
+                        pid.inspect(|pid| self.shared.keeper.forget(*pid));
                     }
                 }
             }
@@ -298,6 +307,9 @@ impl Driver {
             }
         };
         let pid = child.id();
+        if let Some(pid) = pid {
+            self.shared.keeper.watch(pid);
+        }
         {
             let mut state = self.shared.state.lock();
             if let Some(entry) = state.agents.get_mut(&proc) {
@@ -359,6 +371,7 @@ impl Driver {
         self.with(|engine| engine.on_exit(proc, &Exit::new(status, stderr)));
         if let Some(pid) = pid {
             await_group(pid).await;
+            self.shared.keeper.forget(pid);
         }
         self.forget_agent(proc);
     }
@@ -413,6 +426,9 @@ impl Driver {
                 }
             }
             Ok((mut child, output)) => {
+                if let Some(pid) = child.id() {
+                    self.shared.keeper.watch(pid);
+                }
                 if let Some(entry) = self.shared.state.lock().terminals.get_mut(&terminal) {
                     entry.pid = child.id();
                     if entry.doomed {
@@ -438,9 +454,12 @@ impl Driver {
             // What it left in the background is killed on release; a group that is gone must not be mistaken for
             // a later one with its number.
             child.exited = true;
-            child.pid = child.pid.filter(|pid| process::group_lives(*pid));
+            let pid = child.pid;
+            child.pid = pid.filter(|pid| process::group_lives(*pid));
             if child.doomed || child.pid.is_none() {
                 state.terminals.remove(&terminal);
+                // All of the group is dead, even if the system has not taken note of that yet.
+                pid.inspect(|pid| self.shared.keeper.forget(*pid));
             }
         }
     }
@@ -557,6 +576,31 @@ mod tests {
         driver.with(|engine| engine.stop(key)).unwrap();
         assert!(wait_for(|| !process::group_lives(group)));
         assert!(wait_for(|| driver.shared.state.lock().agents.is_empty()));
+        driver.shutdown(Duration::from_millis(300));
+    }
+
+    #[test]
+    fn of_a_released_terminal_nothing_is_kept() {
+        let driver = Driver::start(|| {}).unwrap();
+        for terminal in 0..20 {
+            let launch = Launch {
+                command: ["sh", "-c", "sleep 1000 & sleep 1000 & wait"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                cwd: "/".to_owned(),
+                ..Launch::default()
+            };
+            let perform = |effect| driver.perform(&mut driver.shared.state.lock(), effect);
+            perform(Effect::StartTerminal { terminal, launch });
+            let runs = || {
+                driver.shared.state.lock().terminals[&terminal]
+                    .pid
+                    .is_some()
+            };
+            assert!(wait_for(runs));
+            perform(Effect::ReleaseTerminal { terminal });
+        }
+        assert!(wait_for(|| driver.shared.state.lock().terminals.is_empty()));
         driver.shutdown(Duration::from_millis(300));
     }
 }

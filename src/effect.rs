@@ -36,6 +36,8 @@ pub enum Timer {
     Handshake { proc: Proc },
     /// `authenticate` takes too long.
     Login { proc: Proc },
+    /// The session that was asked for should be there; `heard` counts what had arrived.
+    Session { key: Key, heard: u64 },
     /// The replay of a loaded session may have come to its end; `heard` counts what had arrived.
     Replay { key: Key, heard: u64 },
     /// Something that was set before the first prompt should have been answered.

@@ -666,7 +666,7 @@ impl Engine {
         }
         if status == "completed" {
             for at in open {
-                self.note_edits(key, at);
+                self.note_edits(key, at, &[]);
             }
         }
     }

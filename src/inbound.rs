@@ -179,6 +179,10 @@ impl Engine {
             return;
         };
         session.heard += 1;
+        if session.is_asked_for() && session.error.take().is_some() {
+            // It was late, and its replay goes on.
+            self.outbox.status(key);
+        }
         let discard = match (session.phase, &mut session.replay) {
             (Phase::Loading { discard: true }, _) => true,
             (Phase::Loading { .. }, Some(replay)) if replay.skip > 0 => {
@@ -373,13 +377,14 @@ impl Engine {
         }
         self.outbox.entry(key, at);
         if over && (!was_over || late) {
-            self.note_edits(key, at);
+            self.note_edits(key, at, &had_changed);
         }
         Some(at)
     }
 
-    /// A tool call that changes files has ended: buffers of those files have to look again.
-    pub(crate) fn note_edits(&mut self, key: Key, at: usize) {
+    /// A tool call that changes files has ended: buffers of those files have to look again. Of what it changed in
+    /// `known`, and of what it had the editor write, the event was fired.
+    pub(crate) fn note_edits(&mut self, key: Key, at: usize, known: &[String]) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -393,10 +398,11 @@ impl Engine {
         if !tool.has_edited() {
             return;
         }
-        let edits: Vec<(String, Vec<crate::diff::Hunk>, &'static str)> = tool
+        let edits: Vec<(String, Vec<crate::diff::Hunk>, &'static str, bool)> = tool
             .changed_paths()
             .into_iter()
             .map(|path| {
+                let told = known.contains(&path);
                 let made = tool.content.iter().any(|content| {
                     matches!(content, Content::Diff { path: p, old: None, .. } if *p == path)
                 });
@@ -406,16 +412,32 @@ impl Engine {
                     _ if made => "created",
                     _ => "modified",
                 };
-                (absolute(&session.cwd, &path), hunks, state)
+                (absolute(&session.cwd, &path), hunks, state, told)
             })
             .collect();
-        for (path, hunks, state) in edits {
-            self.edited(key, &path, hunks, state);
+        for (path, hunks, state, told) in edits {
+            let written = self
+                .sessions
+                .get_mut(&key)
+                .is_some_and(|session| session.take_write(&path, at));
+            self.look_again(key, &path, hunks, state);
+            if !told && !written {
+                self.event(key, "CursorAgentEdit", json!({ "path": path }));
+            }
         }
     }
 
-    /// A file was changed by the agent.
-    pub(crate) fn edited(
+    /// The editor wrote a file for the agent.
+    pub(crate) fn written(&mut self, key: Key, path: &str) {
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.note_write(path);
+        }
+        self.look_again(key, path, Vec::new(), "modified");
+        self.event(key, "CursorAgentEdit", json!({ "path": path }));
+    }
+
+    /// A file was changed by the agent: its buffer has to look again.
+    fn look_again(
         &mut self,
         key: Key,
         path: &str,
@@ -432,7 +454,6 @@ impl Engine {
             },
             Wake::Now,
         );
-        self.event(key, "CursorAgentEdit", json!({ "path": path }));
     }
 
     /// Takes todos into the session's list and shows them.

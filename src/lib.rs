@@ -4,13 +4,13 @@
 //!
 //! - `crates/acp` — framing, JSON-RPC and the types of the Agent Client Protocol and of `cursor/*`; no IO.
 //! - [`driver`] — the one tokio runtime: processes, pipes, timers; carries out the engine's [`effect`]s.
-//!   [`process`] spawns and kills, [`disk`] reads and writes files.
+//!   [`process`] spawns and kills, [`keeper`] sees to it when Neovim is killed, [`disk`] reads and writes files.
 //! - [`engine`] — all state behind one lock, no IO: [`agent`], [`session`], [`transcript`], [`entry`],
 //!   [`tool_call`], [`decision`], [`todos`], [`terminals`]. What it does is spread over files by subject:
 //!   [`connect`] (spawn, handshake, login), [`start_session`] (new, load, resume, list), [`switch`] (modes, models,
 //!   options), [`failure`] (an agent that is gone), [`turn`] (prompts, queue, cancel),
 //!   [`inbound`] (updates), [`serve`] (permissions, files, terminals, forms), [`cursor`] (Cursor's own methods).
-//! - [`outbox`] — what the editor has yet to hear, merged; [`view`] — what it hears, as plain tables.
+//! - [`outbox`] — what the editor has yet to hear, merged; [`drain`] — hands it out in pieces; [`view`] — as plain tables.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
 //! - [`diff`], [`output`], [`wire_log`], [`secrets`], [`log`], [`text`], [`ids`] — small parts used above.
 //! - `crates/tools` — companion programs: the scripted agent that plays the tests and the demo.
@@ -38,6 +38,7 @@ pub mod cursor;
 pub mod decision;
 pub mod diff;
 pub mod disk;
+pub mod drain;
 pub mod driver;
 pub mod effect;
 pub mod engine;
@@ -45,6 +46,7 @@ pub mod entry;
 pub mod failure;
 pub mod ids;
 pub mod inbound;
+pub mod keeper;
 pub mod log;
 #[cfg(feature = "nvim")]
 pub mod nvim;

@@ -295,7 +295,7 @@ impl Engine {
             (Ok(_), DiskOp::Write { path, .. }) => {
                 self.respond_with(proc, ticket, &Empty {});
                 if let Some(key) = call.key {
-                    self.edited(key, &path, Vec::new(), "modified");
+                    self.written(key, &path);
                 }
             }
             (Err(error), DiskOp::Read { path, .. }) if error.contains("No such file") => {

@@ -54,11 +54,13 @@ pub struct Session {
     pub todos: Vec<Todo>,
     /// Files the agent changed, in the order it first did.
     pub changes: Vec<FileChange>,
+    /// Files the editor wrote for the agent, and how many entries there were by then.
+    pub writes: BTreeMap<String, usize>,
     /// Update kinds nobody knows that were already shown.
     pub unknown_seen: HashSet<String>,
     /// The entry of each compaction.
     pub compactions: BTreeMap<String, usize>,
-    /// What went wrong, as a person reads it.
+    /// What went wrong, as a person reads it; also that the agent has not answered for long.
     pub error: Option<String>,
     /// How many updates have arrived.
     pub heard: u64,
@@ -237,6 +239,7 @@ impl Session {
             usage: Usage::default(),
             todos: Vec::new(),
             changes: Vec::new(),
+            writes: BTreeMap::new(),
             unknown_seen: HashSet::new(),
             compactions: BTreeMap::new(),
             error: None,
@@ -252,6 +255,14 @@ impl Session {
             .as_ref()
             .map_or(loading, |id| Some(id.as_str()))
             == Some(id)
+    }
+
+    /// Whether the agent was told to make, load or resume it, and it does not take prompts yet.
+    pub fn is_asked_for(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Creating | Phase::Loading { .. } | Phase::Resuming
+        )
     }
 
     /// The option that holds the mode or the model.
@@ -313,6 +324,22 @@ impl Session {
                 *current = Some(id.to_owned());
             }
         }
+    }
+
+    /// Notes that the editor wrote a file for the agent.
+    pub fn note_write(&mut self, path: &str) {
+        let entries = self.transcript.entries().len();
+        self.writes.insert(path.to_owned(), entries);
+    }
+
+    /// Whether the editor wrote a file while the tool call of this entry ran: then both are the same change, and the
+    /// next that reports it is another.
+    pub fn take_write(&mut self, path: &str, tool: usize) -> bool {
+        let ran = self.writes.get(path).is_some_and(|entries| tool < *entries);
+        if ran {
+            self.writes.remove(path);
+        }
+        ran
     }
 
     /// Notes that a file was changed.

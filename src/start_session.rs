@@ -18,6 +18,8 @@ use crate::session::{Phase, Replay};
 const REPLAY_IDLE_MS: u64 = 300;
 /// After so long without an answer to a setting the session is used as it is.
 const SETTLE_MS: u64 = 10_000;
+/// After so long without an answer, or a word of a replay, the user is told that the session is late; the wait goes on.
+const SESSION_NOTICE_MS: u64 = 30_000;
 /// How many pages of past sessions are asked for.
 const MAX_LIST_PAGES: usize = 20;
 
@@ -134,14 +136,52 @@ impl Engine {
                 self.request(id, method, params, waiter);
             }
         }
+        self.expect_session(key);
+        self.outbox.status(key);
+    }
+
+    /// Looks after a while whether the session is there.
+    fn expect_session(&mut self, key: Key) {
+        let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
+        self.effects.push(Effect::After {
+            ms: SESSION_NOTICE_MS,
+            timer: Timer::Session { key, heard },
+        });
+    }
+
+    /// The session should be there by now, or its replay have gone on.
+    pub(crate) fn on_session_timer(&mut self, key: Key, heard: u64) {
+        let name = self.agent_name(key);
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let (method, what) = match session.phase {
+            Phase::Creating => (methods::SESSION_NEW, "the new session"),
+            Phase::Loading { .. } => (methods::SESSION_LOAD, "the old conversation"),
+            Phase::Resuming => (methods::SESSION_RESUME, "the old conversation"),
+            Phase::Waiting | Phase::Ready | Phase::Lost => return,
+        };
+        if session.heard != heard || session.error.is_some() {
+            return self.expect_session(key);
+        }
+        let text = format!(
+            "{name} has not answered {method} for {} s: still waiting for {what}\n  :CursorAgent restart starts it anew · :CursorAgent log shows the wire",
+            SESSION_NOTICE_MS / 1000
+        );
+        session.error = Some(text.clone());
+        self.add_notice(key, Level::Warning, "agent", text.clone());
+        self.tell(key, "warn", text);
+        self.expect_session(key);
         self.outbox.status(key);
     }
 
     pub(crate) fn on_session(&mut self, proc: Proc, key: Key, result: Result<Value, RpcError>) {
-        let Some(phase) = self.sessions.get(&key).map(|session| session.phase) else {
+        let Some(session) = self.sessions.get_mut(&key) else {
             // Closed while it was being made: the agent need not keep it.
             return self.drop_unwanted(proc, result);
         };
+        session.error = None;
+        let phase = session.phase;
         let value = match result {
             Ok(value) => value,
             Err(error) if error.is_auth_required() => {

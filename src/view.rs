@@ -1,5 +1,4 @@
-//! What Lua sees: plain tables of sessions, entries, decisions, and the changes handed out by `drain`.
-//! `lua/cursor_agent/types.lua` describes them.
+//! What Lua sees of sessions, entries and decisions: plain tables, which `lua/cursor_agent/types.lua` describes.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +9,9 @@ use serde_json::Value;
 use crate::agent::{Link, Login};
 use crate::decision::{Ask, Decision, PermissionOption, Plan, Question};
 use crate::diff::Hunk;
-use crate::effect::DiskOp;
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::entry::{Body, Entry};
-use crate::ids::{DecisionId, EditorId, Key, PromptId, ResultId};
-use crate::outbox::Item;
+use crate::ids::{DecisionId, Key, PromptId};
 use crate::session::{FileChange, Phase, Session, Usage};
 use crate::todos::Todo;
 use crate::tool_call::{Content, Image, Location, Task, ToolCall};
@@ -23,83 +20,6 @@ use crate::tool_call::{Content, Image, Location, Task, ToolCall};
 const DIFF_PREVIEW_LINES: usize = 80;
 /// A longer line of a diff is cut in a change.
 const DIFF_LINE_BYTES: usize = 400;
-/// What making a small table costs beside its text, as bytes of the budget of a drain.
-const TABLE_BYTES: usize = 200;
-/// What an entry or a status costs: tables of tables, so that one drain makes a few dozen of them and not hundreds.
-const NESTED_BYTES: usize = 1_500;
-
-/// One thing that changed.
-#[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Change {
-    /// Text at the end of an entry.
-    Append {
-        key: Key,
-        entry: usize,
-        text: String,
-    },
-    /// An entry, new or to be drawn anew.
-    Entry {
-        key: Key,
-        entry: usize,
-        data: Box<EntryView>,
-    },
-    /// The status of a session.
-    Status { key: Key, data: Box<Status> },
-    /// An autocommand.
-    Event {
-        key: Key,
-        name: &'static str,
-        data: Value,
-    },
-    /// A decision waits.
-    Decision {
-        key: Key,
-        id: DecisionId,
-        data: Box<DecisionView>,
-    },
-    /// A decision is over.
-    Decided {
-        key: Key,
-        id: DecisionId,
-        how: &'static str,
-    },
-    /// Something the editor has to do.
-    Editor {
-        id: EditorId,
-        request: EditorRequest,
-    },
-    /// It need not do it any more.
-    Withdrawn { id: EditorId },
-    /// The answer to a call.
-    Result {
-        id: ResultId,
-        ok: bool,
-        value: Value,
-    },
-    /// A file changed on disk.
-    Edited { key: Key, path: String },
-    /// To be shown at once.
-    Notify {
-        key: Key,
-        level: &'static str,
-        message: String,
-    },
-}
-
-/// What the editor has to do.
-#[derive(Debug, Serialize)]
-pub struct EditorRequest {
-    op: &'static str,
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
-}
-
 /// A session at a glance.
 #[derive(Debug, Serialize)]
 pub struct Status {
@@ -187,7 +107,8 @@ pub struct Queued {
 pub struct EntryView {
     kind: &'static str,
     text: String,
-    done: bool,
+    /// Nothing more will be appended.
+    pub done: bool,
     started_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
@@ -314,7 +235,7 @@ pub struct DecisionView {
 
 /// How much of an entry is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
+pub enum Depth {
     /// What a screen needs.
     Preview,
     /// Everything.
@@ -322,170 +243,6 @@ enum Depth {
 }
 
 impl Engine {
-    /// The oldest changes, about `max_bytes` of them, and whether there are more.
-    pub fn drain(&mut self, max_bytes: usize) -> (Vec<Change>, bool) {
-        let mut changes = Vec::new();
-        let mut left = max_bytes;
-        while left > 0 {
-            let Some(item) = self.outbox.pop() else { break };
-            left = left.saturating_sub(match item {
-                Item::Entry { .. } | Item::Status { .. } => NESTED_BYTES,
-                _ => TABLE_BYTES,
-            });
-            match item {
-                Item::Append { key, entry } => {
-                    left = self.hand_out(key, entry, false, left, &mut changes)
-                }
-                Item::Entry { key, entry } => {
-                    left = self.hand_out(key, entry, true, left, &mut changes)
-                }
-                Item::Status { key } => {
-                    if let Some(status) = self.status(key) {
-                        changes.push(Change::Status {
-                            key,
-                            data: Box::new(status),
-                        });
-                    }
-                }
-                Item::Other(news) => changes.extend(self.news(news)),
-            }
-        }
-        (changes, !self.outbox.is_empty())
-    }
-
-    /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. Of one whose text only
-    /// grows the text is not repeated; with `anew` the entry itself follows it.
-    fn hand_out(
-        &mut self,
-        key: Key,
-        entry: usize,
-        anew: bool,
-        mut left: usize,
-        changes: &mut Vec<Change>,
-    ) -> usize {
-        let session = self.sessions.get_mut(&key);
-        let Some(found) = session.and_then(|session| session.transcript.get_mut(entry)) else {
-            return left;
-        };
-        let number = entry + 1;
-        if !found.streams() {
-            // Drawn as a whole, so handed out as a whole.
-            left = left.saturating_sub(found.text.len());
-            let data = Box::new(entry_view(found, found.text.clone(), Depth::Preview));
-            changes.push(Change::Entry {
-                key,
-                entry: number,
-                data,
-            });
-            return left;
-        }
-        let known = found.sent > 0;
-        let from = found.sent;
-        let (text, rest) = piece(&found.text, from, left);
-        let (text, end) = (text.to_owned(), from + text.len());
-        left = left.saturating_sub(text.len());
-        found.sent = end;
-        match (anew, known) {
-            (true, true) => {
-                if !text.is_empty() {
-                    changes.push(Change::Append {
-                        key,
-                        entry: number,
-                        text,
-                    });
-                }
-                if rest.is_none() {
-                    let data = Box::new(entry_view(found, String::new(), Depth::Preview));
-                    changes.push(Change::Entry {
-                        key,
-                        entry: number,
-                        data,
-                    });
-                }
-            }
-            (true, false) => {
-                let mut view = entry_view(found, text, Depth::Preview);
-                // The rest comes as appends, and then the entry once more as what it is.
-                view.done &= rest.is_none();
-                changes.push(Change::Entry {
-                    key,
-                    entry: number,
-                    data: Box::new(view),
-                });
-            }
-            (false, _) if text.is_empty() => {}
-            (false, _) => changes.push(Change::Append {
-                key,
-                entry: number,
-                text,
-            }),
-        }
-        if rest.is_some() {
-            self.outbox.put_back(key, entry, anew);
-        }
-        left
-    }
-
-    fn news(&self, news: News) -> Option<Change> {
-        Some(match news {
-            News::Event { key, name, data } => Change::Event { key, name, data },
-            News::Decision { id } => {
-                // Gone by now: nobody needs to see it come.
-                let decision = self.decisions.get(&id)?;
-                Change::Decision {
-                    key: decision.key,
-                    id,
-                    data: Box::new(self.decision_view(decision)),
-                }
-            }
-            News::Decided { id, key, how } => Change::Decided { key, id, how },
-            News::Withdrawn { id } => Change::Withdrawn { id },
-            News::Editor { id, op } => {
-                // Taken back before the editor heard of it.
-                self.editor.get(&id)?;
-                let request = match op {
-                    DiskOp::Read { path, line, limit } => EditorRequest {
-                        op: "read",
-                        path,
-                        line,
-                        limit,
-                        content: None,
-                    },
-                    DiskOp::Write { path, content } => EditorRequest {
-                        op: "write",
-                        path,
-                        line: None,
-                        limit: None,
-                        content: Some(content),
-                    },
-                };
-                Change::Editor { id, request }
-            }
-            News::Result { id, result } => match result {
-                Ok(value) => Change::Result {
-                    id,
-                    ok: true,
-                    value,
-                },
-                Err(message) => Change::Result {
-                    id,
-                    ok: false,
-                    value: Value::String(message),
-                },
-            },
-            News::Edited { key, path } => Change::Edited { key, path },
-            News::Notify {
-                key,
-                level,
-                message,
-            } => Change::Notify {
-                key,
-                level,
-                message,
-            },
-        })
-    }
-
     /// A session at a glance.
     pub fn status(&self, key: Key) -> Option<Status> {
         let session = self.sessions.get(&key)?;
@@ -576,21 +333,6 @@ impl Engine {
         )
     }
 
-    /// Hands out the whole conversation again, from its beginning, for a buffer that is empty. What the editor has not
-    /// heard yet comes as a part of it, and not a second time.
-    pub fn retell(&mut self, key: Key) {
-        self.outbox.forget_entries(key);
-        let Some(session) = self.sessions.get_mut(&key) else {
-            return;
-        };
-        for at in 0..session.transcript.entries().len() {
-            if let Some(entry) = session.transcript.get_mut(at) {
-                entry.sent = 0;
-            }
-            self.outbox.entry(key, at);
-        }
-    }
-
     /// One entry, whole; entries are counted from 1.
     pub fn entry(&self, key: Key, entry: usize) -> Option<EntryView> {
         let found = self
@@ -624,7 +366,8 @@ impl Engine {
         agent.log.message(&agent.secrets, method, number)
     }
 
-    fn decision_view(&self, decision: &Decision) -> DecisionView {
+    /// A decision, as the user is asked for it.
+    pub fn decision_view(&self, decision: &Decision) -> DecisionView {
         let session = self.sessions.get(&decision.key);
         let entry = decision.entry.and_then(|at| session?.transcript.get(at));
         let tool =
@@ -662,21 +405,6 @@ impl Engine {
         }
         view
     }
-}
-
-/// The text from `from` on, at most `max` bytes of it, cut after a line or else between characters; where the rest begins.
-fn piece(text: &str, from: usize, max: usize) -> (&str, Option<usize>) {
-    let text_from = text.get(from..).unwrap_or_default();
-    if text_from.len() <= max.max(1) {
-        return (text_from, None);
-    }
-    let cut = text_from.floor_char_boundary(max);
-    let cut = match text_from[..cut].rfind('\n') {
-        Some(line_end) => line_end + 1,
-        None if cut == 0 => text_from.ceil_char_boundary(1),
-        None => cut,
-    };
-    (&text_from[..cut], Some(from + cut))
 }
 
 fn state(session: &Session, link: &Link, pending: usize) -> &'static str {
@@ -756,7 +484,7 @@ fn option_view(option: &wire::ConfigOption) -> OptionView {
     }
 }
 
-fn entry_view(entry: &Entry, text: String, depth: Depth) -> EntryView {
+pub fn entry_view(entry: &Entry, text: String, depth: Depth) -> EntryView {
     let mut view = EntryView {
         kind: entry.kind(),
         text,

@@ -14,7 +14,7 @@ local M = {}
 ---@field run fun(lhs: string?) with the key that was pressed, if one was
 ---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise
 ---@field modes? table<cursor_agent.BufferKind, string[]> where they work; Normal mode otherwise
----@field expr? fun(lhs: string): boolean whether the key means this action where the cursor is, or itself
+---@field expr? fun(lhs: string): boolean|string whether the key means this action where the cursor is, or itself, or these keys
 
 ---Runs something for the current tab's chat.
 ---@param work fun(chat: cursor_agent.Chat): any, string?
@@ -80,14 +80,35 @@ local function pressed(verdict)
   end
 end
 
----@return boolean
-local function on_first_line()
-  return vim.api.nvim_win_get_cursor(0)[1] == 1 and vim.fn.pumvisible() == 0
+---Rows of the cursor's line up to the cursor, and all of them.
+---@return integer
+---@return integer
+local function rows_of_line()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local here = vim.fn.virtcol(".") --[[@as integer]]
+  local past = vim.fn.virtcol("$") --[[@as integer]]
+  local vcol = math.floor(math.max(math.min(here, past - 1), 1))
+  local upto = vim.api.nvim_win_text_height(0, { start_row = row, end_row = row, end_vcol = vcol }).all
+  return upto, vim.api.nvim_win_text_height(0, { start_row = row, end_row = row }).all
 end
 
----@return boolean
-local function on_last_line()
-  return vim.api.nvim_win_get_cursor(0)[1] == vim.api.nvim_buf_line_count(0) and vim.fn.pumvisible() == 0
+---Whether `<Up>` means the action: at the border of the text. Within a line that wraps it means the row above.
+---@return boolean|string
+local function on_first_row()
+  if vim.api.nvim_win_get_cursor(0)[1] > 1 or vim.fn.pumvisible() == 1 then
+    return false
+  end
+  return rows_of_line() == 1 or "<Cmd>normal! gk<CR>"
+end
+
+---The same for `<Down>`.
+---@return boolean|string
+local function on_last_row()
+  if vim.api.nvim_win_get_cursor(0)[1] < vim.api.nvim_buf_line_count(0) or vim.fn.pumvisible() == 1 then
+    return false
+  end
+  local upto, all = rows_of_line()
+  return upto == all or "<Cmd>normal! gj<CR>"
 end
 
 ---In the order `g?` lists them.
@@ -160,7 +181,7 @@ M.list = {
     end),
     keys = { prompt = { "<Up>" } },
     modes = { prompt = { "n", "i" } },
-    expr = on_first_line,
+    expr = on_first_row,
   },
   {
     name = "history-next",
@@ -171,7 +192,7 @@ M.list = {
     end),
     keys = { prompt = { "<Down>" } },
     modes = { prompt = { "n", "i" } },
-    expr = on_last_line,
+    expr = on_last_row,
   },
   {
     name = "save-unsaved",
@@ -474,12 +495,14 @@ end
 ---@param buf integer
 ---@param kind cursor_agent.BufferKind
 function M.map(buf, kind)
+  vim.b[buf].cursor_agent_kind = kind
   for _, action in ipairs(M.list) do
     for _, lhs in ipairs(M.keys(action, kind)) do
       local rhs, expr = action.run, action.expr
       local call_it = ("<Cmd>lua require('cursor_agent.actions').run(%q)<CR>"):format(action.name)
       vim.keymap.set(M.modes(action, kind), lhs, expr and function()
-        return expr(lhs) and call_it or lhs
+        local means = expr(lhs)
+        return means == true and call_it or means or lhs
       end or function()
         rhs(lhs)
       end, {

@@ -1,5 +1,6 @@
 -- Takes code out of the chat: the fenced block under the cursor, yanked or put into the code window.
 
+local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 
@@ -10,54 +11,76 @@ local M = {}
 ---@param at integer
 ---@return integer? first of the code
 ---@return integer? last
+---@return string? prefix what its lines begin with
 function M.block_at(lines, at)
-  local fence, first ---@type string?, integer?
+  local open, first ---@type cursor_agent.render.Fence?, integer?
   for i, line in ipairs(lines) do
-    local marks = line:match("^%s*(```+)") or line:match("^%s*(~~~+)")
-    if marks and not fence then
-      fence, first = marks, i
-    elseif marks and fence and marks:sub(1, 1) == fence:sub(1, 1) and #marks >= #fence then
+    local fence = fences.read(line)
+    if open and open.prefix:find(">", 1, true) and not line:find("^%s*>") then
+      -- The quotation is over, and what began in it.
+      open, first = nil, nil
+    end
+    if fence and not open then
+      open, first = fence, i
+    elseif fence and open and fences.ends(fence, open.marks) then
       if first and at >= first and at <= i then
-        return first + 1, i - 1
+        return first + 1, i - 1, open.prefix
       end
-      fence, first = nil, nil
+      open, first = nil, nil
     end
   end
   -- Still open: the agent has not come to its end.
-  if first and at >= first then
-    return first + 1, #lines
+  if open and first and at >= first then
+    return first + 1, #lines, open.prefix
   end
+end
+
+---The lines of an entry as the agent wrote them, and which of them a row of the buffer belongs to.
+---@param transcript cursor_agent.Transcript
+---@param index integer
+---@param row integer
+---@return string[]
+---@return integer at
+local function written(transcript, index, row)
+  local item = transcript.items[index]
+  local first, past = transcript:range(index)
+  local top = first + item.gap
+  local wrapped = {} ---@type table<integer, boolean>
+  local ns = require("cursor_agent.transcript").NS.wrapped
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(transcript.buf, ns, { top, 0 }, { past - 1, -1 }, {})) do
+    wrapped[mark[2]] = true
+  end
+  local prefix = item.tail and item.tail.prefix or ""
+  local lines, at = {}, 0 ---@type string[], integer
+  for i, line in ipairs(vim.api.nvim_buf_get_lines(transcript.buf, top, past, false)) do
+    -- An empty line has the prefix without the space at its end.
+    line = line:sub(#prefix + 1)
+    if wrapped[top + i - 1] and #lines > 0 then
+      lines[#lines] = lines[#lines] .. line
+    else
+      lines[#lines + 1] = line
+    end
+    at = top + i - 1 <= row and #lines or at
+  end
+  return lines, at
 end
 
 ---@param chat cursor_agent.Chat
 ---@return string[]?, string?
 local function code_here(chat)
-  local transcript = chat.transcript
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local index, top = transcript:entry_at(row)
+  local index = chat.transcript:entry_at(row)
   if not index or vim.api.nvim_get_current_buf() ~= chat.buf then
     return nil, "the cursor is not on a code block"
   end
-  local _, past = transcript:range(index)
-  local lines = vim.api.nvim_buf_get_lines(chat.buf, top, past, false)
-  local first, last = M.block_at(lines, row - top + 1)
+  local lines, at = written(chat.transcript, index, row)
+  local first, last, prefix = M.block_at(lines, at)
   if not first or not last then
     return nil, "the cursor is not on a code block"
   end
-  local wrapped = {} ---@type table<integer, boolean>
-  local ns = require("cursor_agent.transcript").NS.wrapped
-  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(chat.buf, ns, { top, 0 }, { past, 0 }, {})) do
-    wrapped[mark[2] - top + 1] = true
-  end
-  local code = {} ---@type string[]
-  for i = first, last do
-    if wrapped[i] and #code > 0 then
-      code[#code] = code[#code] .. lines[i]
-    else
-      code[#code + 1] = lines[i]
-    end
-  end
-  return code
+  return vim.tbl_map(function(line)
+    return fences.strip(line, prefix or "")
+  end, vim.list_slice(lines, first, last))
 end
 
 ---@param chat cursor_agent.Chat
@@ -68,7 +91,7 @@ function M.yank(chat)
     return nil, why
   end
   local register = vim.v.register
-  vim.fn.setreg(register, code, "l")
+  vim.fn.setreg(register, vim.tbl_map(format.vim_line, code), "l")
   notify.notify(("%s yanked"):format(format.plural(#code, "line")))
   return true
 end

@@ -4,6 +4,7 @@ local chats = require("cursor_agent.chats")
 local config = require("cursor_agent.config")
 local context = require("cursor_agent.context")
 local format = require("cursor_agent.render.format")
+local listing = require("cursor_agent.listing")
 
 local M = {}
 
@@ -14,76 +15,8 @@ local M = {}
 ---@field detail string
 ---@field doc? string
 
----Files listed at most: more is not looked through by eye.
-local MAX_FILES = 20000
-
----A listing is used again for so long; then a new one is made while the old one serves.
-local FRESH_MS = 10000
-
----@type table<string, { files: string[], at: integer, running: boolean }>
-local listings = {}
-
----@param cwd string
----@param done fun(files: string[])
-local function list_with(cwd, commands, done)
-  local command = table.remove(commands, 1)
-  if not command then
-    local files = {} ---@type string[]
-    for name, kind in
-      vim.fs.dir(cwd, {
-        depth = 6,
-        skip = function(dir)
-          return not vim.list_contains({ ".git", "node_modules", "target", ".venv" }, vim.fs.basename(dir))
-        end,
-      })
-    do
-      if kind == "file" then
-        files[#files + 1] = name
-        if #files >= MAX_FILES then
-          break
-        end
-      end
-    end
-    return done(files)
-  end
-  local ok = pcall(
-    vim.system,
-    command,
-    { cwd = cwd, text = true },
-    vim.schedule_wrap(function(result)
-      if result.code ~= 0 then
-        return list_with(cwd, commands, done)
-      end
-      local files = vim.split(result.stdout, "\n", { plain = true, trimempty = true })
-      done(vim.list_slice(files, 1, MAX_FILES))
-    end)
-  )
-  if not ok then
-    list_with(cwd, commands, done)
-  end
-end
-
----The files of a directory, from memory; a stale listing is made anew in the background.
----@param cwd string
----@return string[]
-function M.files(cwd)
-  local listing = listings[cwd]
-  if not listing then
-    listing = { files = {}, at = -FRESH_MS, running = false }
-    listings[cwd] = listing
-  end
-  if not listing.running and vim.uv.now() - listing.at >= FRESH_MS then
-    listing.running = true
-    local commands = {
-      { "git", "ls-files", "--cached", "--others", "--exclude-standard" },
-      { "rg", "--files" },
-    }
-    list_with(cwd, commands, function(files)
-      listing.files, listing.at, listing.running = files, vim.uv.now(), false
-    end)
-  end
-  return listing.files
-end
+---Offered at most: more is not looked through by eye.
+local MAX_ITEMS = 200
 
 ---What is being completed left of the cursor.
 ---@param before string the line up to the cursor
@@ -96,9 +29,11 @@ function M.word(before, first_line)
   if command then
     return "command", 0, command
   end
-  local left, mention = before:match("^(.*)@([^%s@]*)$")
-  if left and mention and (left == "" or left:match("%s$")) then
-    return "mention", #left, (mention:gsub("^{", ""))
+  -- Within braces a path may have spaces, and everywhere an `@` of its own: `@src/@types`.
+  local word = before:match("@{[^}]*$") or before:match("%S*$") or ""
+  local start = #before - #word
+  if word:sub(1, 1) == "@" and (start == 0 or before:sub(start, start):match("%s")) then
+    return "mention", start, (word:gsub("^@{?", ""))
   end
   return nil, -1, ""
 end
@@ -119,10 +54,12 @@ local function commands(chat)
   return items
 end
 
+---A path as a mention. Braces hold together what would be taken for the end of it.
 ---@param path string
 ---@return string
 local function mention(path)
-  return path:find("%s") and ("@{%s}"):format(path) or "@" .. path
+  local loose = path:find("[%s@{]") or path:find("[.,;:!?)%]'\"]$")
+  return loose and ("@{%s}"):format(path) or "@" .. path
 end
 
 ---@param chat cursor_agent.Chat
@@ -158,7 +95,7 @@ local function mentions(chat, word)
       })
     end
   end
-  for _, path in ipairs(M.files(chat.cwd)) do
+  for _, path in ipairs(listing.search(chat.cwd, word, MAX_ITEMS)) do
     add({ word = mention(path), label = "@" .. path, kind = "file", detail = "" })
   end
   if word == "" or ("symbol:"):sub(1, #word) == word or word:find("^symbol:") then
@@ -187,9 +124,9 @@ function M.items(chat, before, first_line)
   end
   local items = kind == "command" and commands(chat) or mentions(chat, word)
   if word ~= "" then
-    items = vim.fn.matchfuzzy(items, word, { key = "label", limit = 200 })
+    items = vim.fn.matchfuzzy(items, word, { key = "label" })
   end
-  return vim.list_slice(items, 1, 200), start
+  return vim.list_slice(items, 1, MAX_ITEMS), start
 end
 
 ---LSP's CompletionItemKind of what is offered.
@@ -271,6 +208,16 @@ end
 ---Offers completion as soon as `/` or `@` is typed.
 ---@param buf integer
 function M.attach(buf)
+  local taken ---@type string? the text before the cursor when an item was taken: there is nothing more to offer
+  vim.api.nvim_create_autocmd("CompleteDone", {
+    buffer = buf,
+    desc = "cursor-agent: note what was completed",
+    callback = function()
+      local word = vim.v.completed_item.word
+      local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
+      taken = word and word ~= "" and vim.endswith(before, word) and before or nil
+    end,
+  })
   vim.api.nvim_create_autocmd("TextChangedI", {
     buffer = buf,
     desc = "cursor-agent: offer completion while typing",
@@ -280,7 +227,7 @@ function M.attach(buf)
       end
       local row, col = unpack(vim.api.nvim_win_get_cursor(0))
       local before = vim.api.nvim_get_current_line():sub(1, col)
-      if M.word(before, row == 1) then
+      if before ~= taken and M.word(before, row == 1) then
         -- Nothing is chosen until the user does; 'completeopt' is local to the buffer from 0.11 on, so it is set and
         -- put back around the keys that ask for the menu.
         local old = vim.o.completeopt
@@ -298,7 +245,7 @@ function M.attach(buf)
     callback = function()
       local chat = chats.of_buffer(buf)
       if chat then
-        M.files(chat.cwd)
+        listing.files(chat.cwd)
       end
     end,
   })

@@ -82,7 +82,8 @@ M.schema = {
     "plan.directory",
     "string",
     ".cursor/plans",
-    "Where accepted plans are saved, from the workspace; empty: nowhere."
+    "Where accepted plans are saved, from the workspace; empty: nowhere. One you changed goes to the agent all the same, "
+      .. "in a file that is gone when Neovim ends."
   ),
   field("plan.position", "string", "float", "Where a plan is read.", { "float", "split", "tab" }),
   field(

@@ -1,5 +1,6 @@
 -- What goes along with a prompt: files, selections, diagnostics and the rest of what `@` can name.
 
+local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
 
 local M = {}
@@ -40,13 +41,7 @@ end
 ---@param language string
 ---@return string
 local function fenced(lines, language)
-  local fence = "```"
-  for _, line in ipairs(lines) do
-    local marks = line:match("^%s*(```+)")
-    if marks and #marks >= #fence then
-      fence = marks .. "`"
-    end
-  end
+  local fence = fences.around(lines)
   return ("%s%s\n%s\n%s"):format(fence, language, table.concat(lines, "\n"), fence)
 end
 
@@ -110,11 +105,16 @@ function M.unsaved(buf, cwd)
   }
 end
 
+---What a paste is called in the text, as a pattern.
+M.PASTE_LABEL = "%[paste %d+: %d+ lines?%]"
+
 ---@param lines string[]
 ---@param number integer
 ---@return cursor_agent.context.Item
 function M.paste(lines, number)
-  local label = ("[paste %d: %s]"):format(number, format.plural(#lines, "line"))
+  -- The newline at its end ends the last line.
+  local count = lines[#lines] == "" and #lines - 1 or #lines
+  local label = ("[paste %d: %s]"):format(number, format.plural(count, "line"))
   local text = table.concat(lines, "\n")
   return {
     label = label,
@@ -222,19 +222,38 @@ local function diagnostics(cwd)
   }
 end
 
+---What git says, or in a line why it does not.
+---@param cwd string
+---@param args string[]
+---@return string?, string?
+local function git(cwd, args)
+  local ok, done = pcall(function()
+    return vim.system(vim.list_extend({ "git" }, args), { cwd = cwd, text = true, timeout = 5000 }):wait()
+  end)
+  if not ok or done.code ~= 0 then
+    local why = ok and done.stderr ~= "" and done.stderr or ok and ("exit %d"):format(done.code) or tostring(done)
+    return nil, ("git %s failed: %s"):format(args[1], format.first_line(why, 200))
+  end
+  return done.stdout or ""
+end
+
 ---@param cwd string
 ---@return cursor_agent.context.Item?, string?
 local function git_diff(cwd)
   return {
     label = "@diff",
     blocks = function()
-      local ok, done = pcall(function()
-        return vim.system({ "git", "diff", "HEAD" }, { cwd = cwd, text = true, timeout = 5000 }):wait()
-      end)
-      if not ok or done.code ~= 0 then
-        return nil, "git diff failed: " .. vim.trim(ok and done.stderr or tostring(done))
+      local base, problem = git(cwd, { "rev-parse", "--verify", "--end-of-options", "HEAD" })
+      if not base and not git(cwd, { "rev-parse", "--git-dir" }) then
+        return nil, problem
       end
-      local diff = vim.trim(done.stdout or "")
+      -- Before the first commit all there is has changed: it is compared with an empty tree.
+      base = base or git(cwd, { "hash-object", "-t", "tree", "/dev/null" })
+      local diff, why = git(cwd, { "diff", "--no-color", "--no-ext-diff", vim.trim(base or "HEAD") })
+      if not diff then
+        return nil, why
+      end
+      diff = vim.trim(diff)
       if diff == "" then
         return nil, "git diff: nothing has changed since the last commit"
       end
@@ -325,7 +344,7 @@ function M.mentions(text)
       add(mention)
     end
   end
-  for mention in plain:gmatch("%s@([^%s{@][^%s@]*)") do
+  for mention in plain:gmatch("%s@([^%s{@]%S*)") do
     add((mention:gsub("[.,;:!?)%]'\"]+$", "")))
   end
   return found
@@ -342,6 +361,10 @@ function M.collect(text, attached, cwd)
   for _, mention in ipairs(M.mentions(text)) do
     local named = vim.list_contains(M.names, mention) or mention:find("^symbol:") ~= nil
     local item, why = M.resolve(mention, cwd)
+    if not item and mention:find("@", 1, true) then
+      -- Not a path with an `@` in it, but two mentions without a space between them.
+      item = M.resolve((mention:gsub("@.*$", ""):gsub("[.,;:!?)%]'\"]+$", "")), cwd)
+    end
     if item then
       items[#items + 1] = item
     elseif named then

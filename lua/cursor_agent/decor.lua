@@ -42,7 +42,7 @@ local function compose(list)
   for _, aside in ipairs(list) do
     local text = "  " .. (aside.text or format.clock(now_ms - (aside.since or now_ms)))
     chunks[#chunks + 1] = { text, aside.hl }
-    width = width + vim.fn.strwidth(text)
+    width = width + format.width(text)
   end
   return { chunks = chunks, width = width, fits = true }
 end
@@ -68,8 +68,7 @@ local function on_win(_, win, buf, top, bottom)
   local room = vim.api.nvim_win_get_width(win) - (vim.fn.getwininfo(win)[1] or { textoff = 0 }).textoff
   for _, mark in ipairs(marks) do
     local aside = compose(self.asides[mark[1]] or {})
-    aside.fits = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or "")
-        + aside.width
+    aside.fits = format.width(vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or "") + aside.width
       <= room
     asides[mark[2]] = aside
   end

@@ -1,5 +1,6 @@
 -- The conversation as a markdown document.
 
+local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
 local native = require("cursor_agent.native")
 
@@ -20,13 +21,16 @@ local function tool_lines(entry, cwd)
   local lines = { ("- %s"):format(vim.trim(block.lines[1])), "" }
   for _, content in ipairs(tool.content or {}) do
     if content.type == "diff" then
-      vim.list_extend(lines, { "  ```diff" })
+      local changed = {} ---@type string[]
       for _, hunk in ipairs(content.hunks or {}) do
         for _, item in ipairs(hunk.lines) do
-          lines[#lines + 1] = "  " .. item[1] .. item[2]
+          changed[#changed + 1] = "  " .. item[1] .. item[2]
         end
       end
-      vim.list_extend(lines, { "  ```", "" })
+      local marks = fences.around(changed)
+      lines[#lines + 1] = ("  %sdiff"):format(marks)
+      vim.list_extend(lines, changed)
+      vim.list_extend(lines, { "  " .. marks, "" })
     end
   end
   return lines
@@ -39,8 +43,14 @@ end
 function M.markdown(entries, title, cwd)
   local lines = { "# " .. title, "" }
   local function add(text)
-    vim.list_extend(lines, vim.split(vim.trim(text), "\n", { plain = true }))
+    vim.list_extend(lines, vim.split(vim.trim(text), "\r?\n"))
     lines[#lines + 1] = ""
+  end
+  ---What an agent said: a block it left open would swallow all that follows.
+  local function whole(text)
+    text = vim.trim(text)
+    local open = fences.unclosed(vim.split(text, "\r?\n"))
+    return open and ("%s\n%s%s"):format(text, open.prefix, open.marks) or text
   end
   for _, entry in ipairs(entries) do
     if entry.kind == "user" then
@@ -50,9 +60,9 @@ function M.markdown(entries, title, cwd)
         add("> " .. table.concat(entry.context, " · "))
       end
     elseif entry.kind == "agent" then
-      add(entry.text)
+      add(whole(entry.text))
     elseif entry.kind == "thought" then
-      add("<details><summary>Thought</summary>\n\n" .. vim.trim(entry.text) .. "\n\n</details>")
+      add("<details><summary>Thought</summary>\n\n" .. whole(entry.text) .. "\n\n</details>")
     elseif entry.kind == "tool" then
       vim.list_extend(lines, tool_lines(entry, cwd))
     elseif entry.kind == "plan" then
@@ -83,9 +93,9 @@ function M.open(chat, path)
     if vim.uv.fs_stat(path) then
       return nil, ("%s exists already"):format(path)
     end
-    local ok, problem = pcall(vim.fn.writefile, lines, path)
+    local ok, problem = pcall(vim.fn.writefile, vim.tbl_map(format.vim_line, lines), path)
     if not ok then
-      return nil, tostring(problem)
+      return nil, (tostring(problem):gsub("^.-(E%d+: )", "%1"))
     end
     require("cursor_agent.notify").notify("written to " .. path)
     return true

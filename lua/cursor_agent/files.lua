@@ -7,11 +7,14 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----A larger file is reloaded by Neovim's own means.
+---A larger file is reloaded by Neovim's own means: reading and comparing it would be felt while typing.
 local MAX_BYTES = 10 * 1024 * 1024
 
 ---@type table<integer, string[]> by buffer: its lines as an agent last read them
 local served = {}
+
+---@type table<integer, boolean> buffers whose file an agent deleted, which was said
+local missing = {}
 
 ---@class (exact) cursor_agent.files.Conflict a file whose buffer has unsaved text an agent's text does not know of
 ---@field path string
@@ -23,15 +26,23 @@ local served = {}
 ---@type cursor_agent.files.Conflict[]
 M.conflicts = {}
 
+---A path without links in it, also of a file that is not there.
+---@param path string
+---@return string
+local function real_path(path)
+  local dir = vim.fs.dirname(path)
+  return vim.uv.fs_realpath(path) or vim.fs.joinpath(vim.uv.fs_realpath(dir) or dir, vim.fs.basename(path))
+end
+
 ---The loaded buffer of a file, however its path is spelled.
 ---@param path string
 ---@return integer?
 local function buffer_of(path)
-  local real = vim.uv.fs_realpath(path) or path
+  local real = real_path(path)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == "" then
       local name = vim.api.nvim_buf_get_name(buf)
-      if name == path or name == real or (name ~= "" and vim.uv.fs_realpath(name) == real) then
+      if name == path or name == real or (name ~= "" and real_path(name) == real) then
         return buf
       end
     end
@@ -148,6 +159,17 @@ end
 ---@param lines string[]
 local function set_lines(buf, lines)
   merge.apply(buf, merge.diff(lines_of(buf), lines))
+end
+
+---@param buf integer
+---@return boolean
+function M.in_conflict(buf)
+  for _, conflict in ipairs(M.conflicts) do
+    if conflict.buf == buf then
+      return true
+    end
+  end
+  return false
 end
 
 ---Has the line above each prompt say which file is in conflict.
@@ -277,6 +299,29 @@ local function sync_time(buf)
   vim.bo[buf].modified = false
 end
 
+---An agent took a file away: only its buffer has the text now.
+---@param path string
+---@param buf integer
+---@param cwd string
+local function deleted(path, buf, cwd)
+  if missing[buf] then
+    return
+  end
+  missing[buf] = true
+  -- Otherwise Neovim would say at some later moment that the file is no longer available.
+  vim.cmd("silent! noautocmd checktime " .. buf)
+  vim.api.nvim_create_autocmd({ "BufWritePost", "BufReadPost", "BufUnload" }, {
+    buffer = buf,
+    once = true,
+    desc = "cursor-agent: a file that an agent deleted is there again, or its text is let go",
+    callback = function()
+      missing[buf] = nil
+    end,
+  })
+  local text = "the agent deleted or moved %s; its text is still in the buffer, and `:w` there brings the file back"
+  notify.notify(text:format(format.path(path, cwd)), "warn")
+end
+
 ---A file was changed on disk by an agent: its buffer shows the new text, unless it has unsaved changes.
 ---@param path string
 ---@param chat cursor_agent.Chat?
@@ -285,9 +330,17 @@ function M.edited(path, chat)
   if not buf then
     return
   end
+  if not vim.uv.fs_stat(path) then
+    return deleted(path, buf, chat and chat.cwd or vim.fn.getcwd())
+  end
+  missing[buf] = nil
   local disk = read_disk(path, buf)
   if not disk then
-    if vim.uv.fs_stat(path) and not vim.bo[buf].modified then
+    if vim.bo[buf].modified then
+      local text = "the agent changed %s on disk; your unsaved changes are untouched\n  "
+        .. "it cannot be compared here: `:w!` there writes yours, `:e!` takes the agent's"
+      notify.notify(text:format(format.path(path, chat and chat.cwd or vim.fn.getcwd())), "warn")
+    else
       local auto = vim.api.nvim_get_option_value("autoread", { buf = buf })
       vim.bo[buf].autoread = true
       vim.cmd("silent! checktime " .. buf)
@@ -377,7 +430,8 @@ function M.settle()
       set_lines(conflict.buf, conflict.theirs)
       served[conflict.buf] = conflict.theirs
       if not conflict.request then
-        return sync_time(conflict.buf)
+        sync_time(conflict.buf)
+        return show_conflicts()
       end
       local ok, why = write_buffer(conflict.buf, conflict.eol)
       answer(conflict.request, { ok = ok == true, error = why })
@@ -386,6 +440,10 @@ function M.settle()
         ok = false,
         error = "the user has unsaved changes in this file and kept them; read it again before writing",
       })
+    else
+      -- It was asked and answered: `:w` need not ask again.
+      sync_time(conflict.buf)
+      vim.bo[conflict.buf].modified = true
     end
   end)
   return true

@@ -23,25 +23,76 @@ local function keeping_view(win, work)
   end)
 end
 
----Makes the fold over some lines, or makes it anew when they have changed. Lines count from 1.
+---@class (exact) cursor_agent.folds.Fold lines count from 1
+---@field first integer
+---@field last integer
+---@field closed boolean
+
+---@class (exact) cursor_agent.folds.Change
+---@field top integer first line of what is folded anew
+---@field bottom integer last line
+---@field known boolean there was a fold of ours
+---@field fold? cursor_agent.folds.Fold there is one now
+
+---Whether a line is in a closed fold.
 ---@param win integer
+---@param line integer
+---@return boolean
+function M.is_closed(win, line)
+  return vim.api.nvim_win_call(win, function()
+    return vim.fn.foldclosed(line) ~= -1
+  end)
+end
+
+---Which of some lines are in closed folds.
+---@param win integer
+---@param lines table<integer, integer> by anything
+---@return table<integer, boolean>
+function M.closed(win, lines)
+  return vim.api.nvim_win_call(win, function()
+    return vim.tbl_map(function(line)
+      return vim.fn.foldclosed(line) ~= -1
+    end, lines)
+  end)
+end
+
+---Takes away all folds that some lines are in.
 ---@param first integer
 ---@param last integer
----@param closed boolean
----@param replace boolean there is a fold of ours from `first` on already
-function M.set(win, first, last, closed, replace)
+local function clear(first, last)
+  for line = first, last do
+    while vim.fn.foldlevel(line) > 0 do
+      vim.api.nvim_win_set_cursor(0, { line, 0 })
+      vim.cmd("normal! zd")
+    end
+  end
+end
+
+---@param fold cursor_agent.folds.Fold
+local function make(fold)
+  vim.cmd(("%d,%dfold"):format(fold.first, fold.last))
+  if not fold.closed then
+    vim.cmd(("%dfoldopen"):format(fold.first))
+  end
+end
+
+---Makes folds of a window anew.
+---@param win integer
+---@param changes cursor_agent.folds.Change[] that do not overlap
+function M.update(win, changes)
   if not is_ours(win) then
     return
   end
   keeping_view(win, function()
-    if replace and vim.fn.foldlevel(first) > 0 then
-      vim.api.nvim_win_set_cursor(win, { first, 0 })
-      vim.cmd("silent! normal! zd")
+    -- First all of them go: one may have grown over the lines of another.
+    for _, change in ipairs(changes) do
+      if change.known then
+        clear(change.top, change.bottom)
+      end
     end
-    if last > first then
-      vim.cmd(("%d,%dfold"):format(first, last))
-      if not closed then
-        vim.cmd(("%dfoldopen"):format(first))
+    for _, change in ipairs(changes) do
+      if change.fold then
+        make(change.fold)
       end
     end
   end)
@@ -49,7 +100,7 @@ end
 
 ---Makes all folds of a window that has just come to show the chat.
 ---@param win integer
----@param folds { first: integer, last: integer, closed: boolean }[] in any order
+---@param folds cursor_agent.folds.Fold[] in any order
 function M.rebuild(win, folds)
   if not is_ours(win) then
     return
@@ -64,15 +115,6 @@ function M.rebuild(win, folds)
   keeping_view(win, function()
     vim.cmd("silent! normal! zE")
     vim.api.nvim_exec2(table.concat(commands, "\n"), {})
-  end)
-end
-
----@param win integer
----@param line integer
----@return boolean
-function M.is_closed(win, line)
-  return vim.api.nvim_win_call(win, function()
-    return vim.fn.foldclosed(line) ~= -1
   end)
 end
 

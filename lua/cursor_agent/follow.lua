@@ -1,49 +1,16 @@
 -- Where a line of the chat leads: a fold, a file and line, a link, a tool call's output.
 
+local places = require("cursor_agent.places")
 local window = require("cursor_agent.window")
 
 local M = {}
 
----The place a text names at a column: `path:line:col`, a markdown link, a code reference, an address.
----@param line string
----@param col integer byte, from 0
----@return cursor_agent.render.Target?
-function M.place_at(line, col)
-  -- Cursor's references to existing code: ```12:15:src/parser.rs
-  local first, path = line:match("^%s*```+(%d+):%d+:(%S+)")
-  if path then
-    return {
-      path = path,
-      line = tonumber(first) --[[@as integer]],
-    }
-  end
-  for from, target, past in line:gmatch("()%[[^%]]*%]%(([^)]+)%)()") do
-    if col + 1 >= from and col + 1 < past then
-      if target:match("^%a[%w+.-]*://") and not target:match("^file://") then
-        return { url = target }
-      end
-      local file, number = target:gsub("^file://", ""):match("^([^#]+)#?L?(%d*)")
-      return {
-        path = file,
-        line = tonumber(number) --[[@as integer?]],
-      }
-    end
-  end
-  for from, word, past in line:gmatch("()([^%s`'\"<>()%[%]|│,;]+)()") do
-    if col + 1 >= from and col + 1 < past then
-      if word:match("^https?://") then
-        return { url = (word:gsub("[.,]+$", "")) }
-      end
-      local file, number = word:match("^@?([^:]+):(%d+)")
-      file = file or word:gsub("^@", ""):gsub("[.,:]+$", "")
-      if file:find("[./]") and not file:match("^[./]+$") then
-        return {
-          path = file,
-          line = tonumber(number) --[[@as integer?]],
-        }
-      end
-    end
-  end
+---@param chat cursor_agent.Chat
+---@param path string
+---@return string
+local function full_path(chat, path)
+  path = vim.fs.normalize(path)
+  return vim.fs.normalize(path:sub(1, 1) == "/" and path or vim.fs.joinpath(chat.cwd, path))
 end
 
 ---@param chat cursor_agent.Chat
@@ -54,29 +21,32 @@ function M.go(chat, target)
     vim.ui.open(target.url)
     return true
   end
-  local path = vim.fs.normalize(target.path or "")
-  if path:sub(1, 1) ~= "/" then
-    path = vim.fs.joinpath(chat.cwd, path)
-  end
-  return window.edit(vim.fs.normalize(path), target.line)
+  return window.edit(full_path(chat, target.path or ""), target.line)
 end
 
----What the line under the cursor leads to.
+---Whether a text that may be a path names something on the disk. A mere word has to be a file: `src` is a word.
+---@param chat cursor_agent.Chat
+---@param path string
+---@return boolean
+local function names_file(chat, path)
+  local stat = vim.uv.fs_stat(full_path(chat, path))
+  return stat ~= nil and (stat.type == "file" or path:find("[./]") ~= nil)
+end
+
+---What the line under the cursor leads to: what it is about as a whole, or else what its text names at the cursor.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.render.Target?
 function M.target(chat)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local place = M.place_at(vim.api.nvim_get_current_line(), col)
   local target = chat.transcript:target(row - 1)
-  -- A path in the text is what the cursor is on; what the line as a whole is about comes second.
-  if place and place.path and not target then
-    local path = vim.fs.normalize(place.path)
-    local full = path:sub(1, 1) == "/" and path or vim.fs.joinpath(chat.cwd, path)
-    if not vim.uv.fs_stat(full) then
-      return nil
+  if target then
+    return target
+  end
+  for _, place in ipairs(places.at(vim.api.nvim_get_current_line(), col)) do
+    if place.url or names_file(chat, place.path or "") then
+      return place
     end
   end
-  return target or place
 end
 
 ---The decision that the tool call on this line waits for. The lines below its first lead where they say.

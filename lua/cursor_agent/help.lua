@@ -17,10 +17,23 @@ local SECTIONS = {
   { kind = "todos", title = "In the todos" },
 }
 
+---Keys as a person lists them: the digits in a row are one word, which fits into the column.
+---@param keys string[]
+---@return string
+local function words(keys)
+  local digits = #keys > 2 and table.concat(keys):match("^%d+$")
+  return digits and ("%s-%s"):format(keys[1], keys[#keys]) or table.concat(keys, " ")
+end
+
+---@param kind? cursor_agent.BufferKind whose keys come first: those of the window one is in
 ---@return string[]
-function M.lines()
-  local lines = {} ---@type string[]
+function M.lines(kind)
+  local sections, rest = {}, {} ---@type { kind: cursor_agent.BufferKind, title: string }[]
   for _, section in ipairs(SECTIONS) do
+    table.insert(section.kind == kind and sections or rest, section)
+  end
+  local lines = {} ---@type string[]
+  for _, section in ipairs(vim.list_extend(sections, rest)) do
     if #lines > 0 then
       lines[#lines + 1] = ""
     end
@@ -30,7 +43,7 @@ function M.lines()
       if #keys > 0 then
         local modes = actions.modes(action, section.kind)
         local where = vim.list_contains(modes, "i") and action.name ~= "send" and " (Insert mode too)" or ""
-        lines[#lines + 1] = ("   %-13s %s%s "):format(table.concat(keys, " "), action.desc, where)
+        lines[#lines + 1] = ("   %-13s %s%s "):format(words(keys), action.desc, where)
       end
     end
   end
@@ -42,7 +55,7 @@ function M.lines()
 end
 
 function M.open()
-  scratch.open(M.lines(), { name = "keys", filetype = "cursoragent-help", float = true })
+  scratch.open(M.lines(vim.b.cursor_agent_kind), { name = "keys", filetype = "cursoragent-help", float = true })
 end
 
 return M

@@ -104,6 +104,26 @@ local function rgb(n)
   return ("#%02x%02x%02x"):format(grey, grey, grey)
 end
 
+---A number of the 256-colour table near to a colour, for a terminal without true colours.
+---@param colour string #rrggbb
+---@return integer
+local function nearest(colour)
+  local value = tonumber(colour:sub(2), 16) or 0
+  local parts = { math.floor(value / 65536), math.floor(value / 256) % 256, value % 256 }
+  local low, high = math.min(unpack(parts)), math.max(unpack(parts))
+  if high - low < 16 and low > 3 and high < 247 then
+    return 232 + math.floor(math.max(math.min((low + high) / 2 - 8, 230), 0) / 10 + 0.5)
+  end
+  local number = 16
+  for i, weight in ipairs({ 36, 6, 1 }) do
+    -- The six levels are 0, 95, 135, 175, 215 and 255.
+    local part = parts[i] or 0
+    local level = part < 48 and 0 or part < 115 and 1 or math.floor((part - 35) / 40)
+    number = math.floor(number + weight * level)
+  end
+  return number
+end
+
 ---@param group string
 local function make_ansi(group)
   local style = ansi.style(group)
@@ -125,6 +145,7 @@ local function make_ansi(group)
       hl["cterm" .. key] = number
     elseif value then
       hl[key] = value
+      hl["cterm" .. key] = nearest(value)
     end
   end
   vim.api.nvim_set_hl(0, group, hl)

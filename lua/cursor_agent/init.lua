@@ -234,10 +234,12 @@ M.load = deferrable(function(id, opts)
   opts = opts or {}
   local chats = require("cursor_agent.chats")
   local chat = chats.find(id)
+  local here = chats.current()
   local why
   if not chat then
     chat, why = require("cursor_agent.chat").new({
-      agent = opts.agent,
+      -- As `sessions` lists those of the agent of the current chat.
+      agent = opts.agent or (here and here.agent),
       cwd = opts.cwd,
       mode = opts.mode,
       model = opts.model,

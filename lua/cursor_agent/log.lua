@@ -113,7 +113,10 @@ function M.open(chat, method)
     filetype = "cursoragent-log",
   })
   vim.wo.wrap = false
-  vim.wo.winbar = " wire log  <CR> whole message · f filter · s save · r refresh · q close"
+  -- One line has no room for both.
+  vim.wo.winbar = vim.api.nvim_win_get_height(0) > 1
+      and " wire log  <CR> whole message · f filter · s save · r refresh · q close%<"
+    or ""
   vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
   for i, row in ipairs(rows) do
     vim.api.nvim_buf_set_extmark(buf, NS, i - 1, 9, { end_col = 54, hl_group = GROUPS[row.what], strict = false })

@@ -8,7 +8,9 @@ local M = {}
 ---@return boolean?, string?
 local function jump(chat, step, kind)
   local transcript = chat.transcript
-  local win = require("cursor_agent.window").chat_window(chat)
+  -- The chat may be in more than one window.
+  local here = vim.api.nvim_get_current_buf() == chat.buf and vim.api.nvim_get_current_win()
+  local win = here or require("cursor_agent.window").chat_window(chat)
   if not win then
     return nil, "the chat is closed"
   end

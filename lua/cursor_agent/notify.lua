@@ -1,5 +1,7 @@
 -- The one way a message reaches the user: `vim.notify` with the plugin's title.
 
+local format = require("cursor_agent.render.format")
+
 local M = {}
 
 local LEVELS = {
@@ -24,6 +26,21 @@ local function is_builtin(notify)
   return info ~= nil and (info.source:match("^@vim/") ~= nil or info.source:match("^=?%?$") ~= nil)
 end
 
+---What is shown of a message of several lines, or of one too long. On a small screen what it says comes first.
+---@param text string
+---@param room integer
+---@return string
+local function head_of(text, room)
+  local more = " (:messages)"
+  if room < 40 then
+    text, more = text:gsub("^cursor%-agent: ", ""), room < 24 and "" or more
+  end
+  if format.width(text .. more) > room then
+    text = format.first_cells(text, math.max(room - #more - 1, 1)) .. "…"
+  end
+  return text .. more
+end
+
 ---@param text string
 ---@param level integer
 local function show(text, level)
@@ -36,8 +53,8 @@ local function show(text, level)
   local hl = level == LEVELS.error and "ErrorMsg" or level == LEVELS.warn and "WarningMsg" or nil
   -- A tab is wider than it counts, and a line that wraps makes Neovim wait for a key.
   local lines = vim.split(text:gsub("\t", "  "), "\n", { plain = true })
-  local room = vim.o.columns - 14
-  if #lines == 1 and vim.fn.strdisplaywidth(text) < room then
+  local room = math.max(math.min(vim.o.columns - 14, vim.v.echospace), 1)
+  if #lines == 1 and format.width(text) < room then
     vim.api.nvim_echo({ { text, hl } }, true, {})
     return
   end
@@ -45,17 +62,13 @@ local function show(text, level)
   -- first line comes back.
   for _, line in ipairs(lines) do
     repeat
-      local piece = vim.fn.strcharpart(line, 0, room)
+      local piece = format.first_cells(line, room)
       line = line:sub(#piece + 1)
       vim.api.nvim_echo({ { piece, hl } }, true, {})
       vim.cmd.redraw()
     until line == ""
   end
-  local head = lines[1] or ""
-  if vim.fn.strdisplaywidth(head) > room - 12 then
-    head = vim.fn.strcharpart(head, 0, math.max(room - 13, 1)) .. "…"
-  end
-  vim.api.nvim_echo({ { head .. " (:messages)", hl } }, false, {})
+  vim.api.nvim_echo({ { head_of(lines[1] or "", room), hl } }, false, {})
 end
 
 ---Shows a message. Safe to call from a fast event.

@@ -43,6 +43,22 @@ local function unified(content, cwd)
   return lines
 end
 
+---Puts lines and an empty one above others.
+---@param lines string[]
+---@param spans { [1]: integer, [2]: cursor_agent.render.Span }[] of the lines, which move down
+---@param above string[]
+local function prepend(lines, spans, above)
+  if #lines > 0 then
+    above[#above + 1] = ""
+  end
+  for _, span in ipairs(spans) do
+    span[1] = span[1] + #above
+  end
+  for i, line in ipairs(vim.list_extend(above, lines)) do
+    lines[i] = line
+  end
+end
+
 ---Shows the whole output of the tool call under the cursor; the whole text of any other entry.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
@@ -55,7 +71,7 @@ function M.open(chat)
   local filetype = "text"
   local tool = entry.tool
   if not tool then
-    lines = vim.split(entry.text, "\n", { plain = true })
+    lines = vim.split(entry.text, "\r?\n")
     filetype = "markdown"
   else
     for _, content in ipairs(tool.content or {}) do
@@ -75,6 +91,15 @@ function M.open(chat)
       elseif content.uri then
         lines[#lines + 1] = content.uri
       end
+    end
+    local places = require("cursor_agent.render.tool").places(tool)
+    if #places > 1 and filetype ~= "diff" then
+      -- A call may be about more places than its block shows.
+      local list = {} ---@type string[]
+      for _, place in ipairs(places) do
+        list[#list + 1] = format.path(place.path, chat.cwd) .. (place.line and ":" .. place.line or "")
+      end
+      prepend(lines, spans, list)
     end
     if #lines == 0 and tool.raw_output then
       lines = vim.split(tool.raw_output, "\n", { plain = true })

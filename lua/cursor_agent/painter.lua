@@ -1,6 +1,7 @@
 -- Colours what is visible of the chats, a few milliseconds at a time, between the things that matter more.
 
 local changes = require("cursor_agent.changes")
+local colour = require("cursor_agent.colour")
 
 local M = {}
 
@@ -10,8 +11,8 @@ local FLOOD_MS = 20
 ---Work at one go.
 local BUDGET_NS = 2e6
 
----The block that is being written is coloured again at most this often.
-M.STREAMING_MS = 60
+---What takes longer than a frame waits until nothing was typed for so long.
+local STILL_MS = 200
 
 ---@class (exact) cursor_agent.painter.View
 ---@field top integer
@@ -22,41 +23,59 @@ local wanted = {}
 
 local timer = assert(vim.uv.new_timer())
 local deadline = 0
+local typed_at ---@type integer? when the last key was, once anybody wants to know
 local work ---@type thread?
 
+---@return boolean
+local function typing()
+  if not typed_at then
+    typed_at = vim.uv.now()
+    vim.on_key(function()
+      typed_at = vim.uv.now()
+    end, vim.api.nvim_create_namespace("cursor_agent_typing"))
+  end
+  return vim.uv.now() - typed_at < STILL_MS
+end
+
 ---@async
-local function pause()
+---@param long boolean? what comes takes longer than a frame and cannot be stopped half-way
+local function pause(long)
+  while long and typing() do
+    coroutine.yield(true)
+  end
   if vim.uv.hrtime() > deadline then
     coroutine.yield()
   end
 end
 
 ---@return boolean more
+---@return boolean? later nothing can be done before the user stops typing
 local function step()
   if not work then
     local transcript, view = next(wanted)
     if not transcript or not view then
       return false
     end
-    if not vim.api.nvim_buf_is_valid(transcript.buf) then
+    if not vim.api.nvim_buf_is_loaded(transcript.buf) then
       wanted[transcript] = nil
       return true
     end
-    local piece = transcript:next_unpainted(view.top, view.bottom)
+    local piece = colour.next(transcript, view.top, view.bottom)
     if not piece then
       wanted[transcript] = nil
       return true
     end
     work = coroutine.create(piece)
   end
-  local ok, problem = coroutine.resume(work, pause)
+  local ok, result = coroutine.resume(work, pause)
   if not ok then
-    require("cursor_agent.notify").once("colouring failed: " .. tostring(problem), "warn")
+    require("cursor_agent.notify").once("colouring failed: " .. tostring(result), "warn")
   end
   if not ok or coroutine.status(work) == "dead" then
     work = nil
+    return true
   end
-  return true
+  return true, result
 end
 
 local function run()
@@ -65,13 +84,13 @@ local function run()
     return
   end
   deadline = math.floor(vim.uv.hrtime() + BUDGET_NS)
-  local more = true
-  while more and vim.uv.hrtime() < deadline do
-    more = step()
+  local more, later = true, false ---@type boolean, boolean?
+  while more and not later and vim.uv.hrtime() < deadline do
+    more, later = step()
   end
   if more then
     -- A millisecond leaves room for input and drawing.
-    timer:start(1, 0, vim.schedule_wrap(run))
+    timer:start(later and STILL_MS or 1, 0, vim.schedule_wrap(run))
   end
 end
 
@@ -98,8 +117,8 @@ function M.warm_up()
   end
   work = coroutine.create(function()
     local syntax = require("cursor_agent.syntax")
-    syntax.load("markdown", coroutine.yield)
-    syntax.load("markdown_inline", coroutine.yield)
+    syntax.load("markdown", pause)
+    syntax.load("markdown_inline", pause)
   end)
   timer:start(1, 0, vim.schedule_wrap(run))
 end

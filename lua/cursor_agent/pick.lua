@@ -137,7 +137,10 @@ function M.option(chat, id)
     end
   end
   if id then
-    return nil, ("%s has no option `%s`"):format(chat.agent, id)
+    local known = vim.tbl_map(function(option)
+      return option.id
+    end, options)
+    return nil, ("%s has no option `%s`; it has %s"):format(chat.agent, id, table.concat(known, ", "))
   end
   vim.ui.select(options, {
     prompt = "Option",

@@ -1,11 +1,13 @@
--- The prompt of a chat: a buffer to write in, what goes along with it, and the prompts sent before.
+-- The prompt of a chat: a buffer to write in, what goes along with it, and sending it.
 
 local chats = require("cursor_agent.chats")
 local config = require("cursor_agent.config")
 local context = require("cursor_agent.context")
+local draft = require("cursor_agent.draft")
+local format = require("cursor_agent.render.format")
+local history = require("cursor_agent.history")
 local native = require("cursor_agent.native")
 local notify = require("cursor_agent.notify")
-local store = require("cursor_agent.store")
 
 local M = {}
 
@@ -22,10 +24,9 @@ local M = {}
 ---@field private queued table<integer, cursor_agent.context.Item[]> what goes along with the prompts that wait
 ---@field bar string what stands above the prompt
 ---@field chat cursor_agent.Chat
----@field private history string[]? newest last
+---@field private history cursor_agent.history.Entry[]? newest last
 ---@field private at integer? which of them is shown
 ---@field private kept string? what was being written before looking through them
----@field shown string[] the lines as last seen, to tell what a paste added
 ---@field setting boolean the text is being set by us
 local Prompt = {}
 Prompt.__index = Prompt
@@ -33,11 +34,11 @@ Prompt.__index = Prompt
 local NS = vim.api.nvim_create_namespace("cursor_agent_prompt")
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_prompt", {})
 
----A large paste comes in pieces; it is taken as one when nothing more has come for so long.
-local PASTE_QUIET_MS = 60
+---The draft is kept when nothing was typed for so long: Neovim may be killed.
+local DRAFT_MS = 1000
 
----Lines of a line too long, the other form a large paste can take.
-local PASTE_BYTES = 8000
+---A modified buffer of more is not sent along as text: no agent could read that much.
+local UNSAVED_BYTES = 10 * 1024 * 1024
 
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Prompt
@@ -50,7 +51,6 @@ function M.new(chat)
     pastes = {},
     queued = {},
     bar = "",
-    shown = { "" },
     setting = false,
   }, Prompt)
   chat.prompt = self
@@ -64,9 +64,9 @@ function M.new(chat)
   require("cursor_agent.window").attach(chat, buf, "prompt")
   require("cursor_agent.complete").attach(buf)
   self:watch()
-  local draft = self:draft()
-  if draft then
-    self:set_text(draft)
+  local kept = draft.read(chat)
+  if kept then
+    self:set_text(kept)
   end
   self:refresh()
   return self
@@ -89,31 +89,7 @@ function Prompt:set_text(text)
   self:refresh()
 end
 
----@return string[] names under which a draft of this chat is kept
-function Prompt:draft_names()
-  local names = { "dir:" .. self.chat.cwd }
-  if self.chat.status.session_id then
-    table.insert(names, 1, self.chat.status.session_id)
-  end
-  return names
-end
-
----What was being written here when Neovim was last left.
----@return string?
-function Prompt:draft()
-  for _, other in ipairs(chats.all()) do
-    if other ~= self.chat and other.cwd == self.chat.cwd and not self.chat.status.session_id then
-      return nil
-    end
-  end
-  local drafts = store.read("drafts")
-  for _, name in ipairs(self:draft_names()) do
-    if type(drafts[name]) == "string" then
-      return drafts[name]
-    end
-  end
-end
-
+---Keeps what is being written, for when Neovim is gone.
 function Prompt:save_draft()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     return
@@ -126,50 +102,39 @@ function Prompt:save_draft()
       text = text:sub(1, from - 1) .. paste.text .. text:sub(to + 1)
     end
   end
-  local value = vim.trim(text) ~= "" and text or nil
-  local names = self:draft_names()
-  local drafts = store.read("drafts")
-  local changed = false
-  for _, name in ipairs(names) do
-    changed = changed or drafts[name] ~= value
-  end
-  if changed then
-    store.update("drafts", function(all)
-      for _, name in ipairs(names) do
-        all[name] = value
-      end
-    end)
-  end
+  draft.save(self.chat, text)
 end
 
----@private
----@return string[]
-function Prompt:load_history()
-  if not self.history then
-    self.history = store.read("history")[self.chat.cwd] or {}
-  end
-  return self.history
-end
-
+---The paste of this prompt that has a text, made where there is none.
 ---@private
 ---@param text string
-function Prompt:remember(text)
-  local size = config.get().prompt.history_size
-  store.update("history", function(all)
-    local list = vim.tbl_filter(function(other)
-      return other ~= text
-    end, all[self.chat.cwd] or {})
-    list[#list + 1] = text
-    all[self.chat.cwd] = vim.list_slice(list, math.max(#list - size + 1, 1))
-    self.history = all[self.chat.cwd]
-  end)
-  self.at, self.kept = nil, nil
+---@return cursor_agent.context.Item
+function Prompt:paste_of(text)
+  for _, paste in ipairs(self.pastes) do
+    if paste.text == text then
+      return paste
+    end
+  end
+  local paste = context.paste(vim.split(text, "\n", { plain = true }), #self.pastes + 1)
+  table.insert(self.pastes, paste)
+  return paste
+end
+
+---The pastes whose labels stand in a text.
+---@private
+---@param text string
+---@return cursor_agent.context.Item[]
+function Prompt:pastes_in(text)
+  return vim.tbl_filter(function(paste)
+    return text:find(paste.label, 1, true) ~= nil
+  end, self.pastes)
 end
 
 ---Shows an older or a newer prompt.
 ---@param step -1|1
 function Prompt:look_back(step)
-  local list = self:load_history()
+  self.history = self.history or history.list(self.chat.cwd)
+  local list = self.history
   local at = (self.at or #list + 1) + step
   if at < 1 or at > #list + 1 then
     return
@@ -182,7 +147,9 @@ function Prompt:look_back(step)
     self:set_text(self.kept or "")
   else
     self.at = at
-    self:set_text(list[at])
+    self:set_text(history.recall(list[at], function(text)
+      return self:paste_of(text).label
+    end))
   end
 end
 
@@ -231,11 +198,17 @@ end
 function Prompt:save_unsaved()
   local failed = {} ---@type string[]
   for _, buf in ipairs(self:unsaved()) do
-    local ok, why = pcall(vim.api.nvim_buf_call, buf, function()
-      vim.cmd("silent update")
-    end)
-    if not ok then
-      failed[#failed + 1] = tostring(why):gsub("^.-(E%d+:)", "%1")
+    if require("cursor_agent.files").in_conflict(buf) then
+      -- Neovim would ask, in the middle of it all, whether to write over what the agent wrote.
+      local name = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
+      failed[#failed + 1] = ("%s was changed by the agent too: :CursorAgent conflicts"):format(name)
+    else
+      local ok, why = pcall(vim.api.nvim_buf_call, buf, function()
+        vim.cmd("silent update")
+      end)
+      if not ok then
+        failed[#failed + 1] = tostring(why):gsub("^.-(E%d+:)", "%1")
+      end
     end
   end
   self:refresh()
@@ -245,9 +218,27 @@ function Prompt:save_unsaved()
   return true
 end
 
-function Prompt:attach_unsaved()
+---The text of the modified buffers, to go along. Of those too large for that the user is told.
+---@private
+---@return cursor_agent.context.Item[]
+function Prompt:unsaved_items()
+  local items, large = {}, {} ---@type cursor_agent.context.Item[], string[]
   for _, buf in ipairs(self:unsaved()) do
-    self:attach(context.unsaved(buf, self.chat.cwd))
+    if vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf)) > UNSAVED_BYTES then
+      large[#large + 1] = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
+    else
+      items[#items + 1] = context.unsaved(buf, self.chat.cwd)
+    end
+  end
+  if #large > 0 then
+    notify.notify(("too large to attach: %s (gs saves)"):format(table.concat(large, ", ")), "warn")
+  end
+  return items
+end
+
+function Prompt:attach_unsaved()
+  for _, item in ipairs(self:unsaved_items()) do
+    self:attach(item)
   end
 end
 
@@ -271,10 +262,7 @@ function Prompt:submit(text, items, editing)
       return nil, problem
     end
   elseif unsaved == "attach" then
-    items = vim.list_slice(items)
-    for _, buf in ipairs(self:unsaved()) do
-      items[#items + 1] = context.unsaved(buf, self.chat.cwd)
-    end
+    items = vim.list_extend(vim.list_slice(items), self:unsaved_items())
   end
   local blocks, problem = context.collect(text, items, self.chat.cwd)
   if not blocks then
@@ -305,19 +293,17 @@ function Prompt:send()
     return 0
   end
   local items = vim.list_slice(self.attached)
-  for _, paste in ipairs(self.pastes) do
-    if text:find(paste.label, 1, true) then
-      items[#items + 1] = paste
-    end
-  end
+  local pastes = self:pastes_in(text)
+  vim.list_extend(items, pastes)
   local number, why = self:submit(text, items, self.editing)
   if not number then
     return nil, why
   end
-  self:remember(text)
+  self.history = history.add(self.chat.cwd, text, pastes)
+  self.at, self.kept = nil, nil
   self:end_editing()
   self:save_draft()
-  self.chat.transcript:go_to_tail()
+  self.chat.transcript.tail:go()
   return number
 end
 
@@ -341,10 +327,10 @@ end
 ---Empties the prompt, or brings back what was being written before a queued one was taken into it.
 ---@private
 function Prompt:end_editing()
-  local draft = self.interrupted or { text = "", attached = {} }
+  local before = self.interrupted or { text = "", attached = {} }
   self.interrupted, self.editing = nil, nil
-  self.attached = draft.attached
-  self:set_text(draft.text)
+  self.attached = before.attached
+  self:set_text(before.text)
 end
 
 ---Takes note of what is queued now. One that is being edited may have been sent meanwhile.
@@ -378,7 +364,8 @@ function Prompt:compose_bar()
   if self.editing then
     parts[#parts + 1] = "%#CursorAgentBarWaiting#editing a queued prompt"
   end
-  local conflict = require("cursor_agent.files").conflicts[1]
+  local files = require("cursor_agent.files")
+  local conflict = files.conflicts[1]
   if conflict then
     -- Before what there may be no room for: an agent may wait for it.
     parts[#parts + 1] = ("%%#CursorAgentWarning#conflict: %s%%#CursorAgentDetail# (:CursorAgent conflicts)"):format(
@@ -396,7 +383,7 @@ function Prompt:compose_bar()
     local names = {} ---@type string[]
     for _, buf in ipairs(self:unsaved()) do
       local label = context.unsaved(buf, self.chat.cwd).label
-      if not self:has(label) then
+      if not self:has(label) and not files.in_conflict(buf) then
         names[#names + 1] = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
       end
     end
@@ -438,7 +425,7 @@ end
 function Prompt:dress(win)
   vim.api.nvim_set_option_value(
     "winbar",
-    self.bar ~= "" and "%{%v:lua.require'cursor_agent.prompt'.winbar()%}" or "",
+    self.bar ~= "" and vim.api.nvim_win_get_height(win) > 1 and "%{%v:lua.require'cursor_agent.prompt'.winbar()%}" or "",
     { win = win, scope = "local" }
   )
   self:fit(win)
@@ -461,12 +448,37 @@ function Prompt:fit(win)
   local most = math.min(options.prompt_max_height, height + vim.api.nvim_win_get_height(chat_win) - 4)
   local wanted = math.max(math.min(rows, most), math.min(options.prompt_height + bar, most), 1)
   if wanted ~= height then
-    local follows = chat_win and self.chat.transcript:is_at_tail(chat_win)
+    local follows = chat_win and self.chat.transcript.tail:is_at(chat_win)
     vim.api.nvim_win_set_height(win, wanted)
     if follows then
-      self.chat.transcript:go_to_tail(chat_win)
+      self.chat.transcript.tail:go(chat_win)
     end
   end
+end
+
+---What an empty prompt says, as much of it as there is room for.
+---@private
+---@return string
+function Prompt:placeholder()
+  local room = vim.o.columns
+  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+    local info = vim.fn.getwininfo(win)[1]
+    room = math.min(room, info.width - info.textoff)
+  end
+  local state = self.chat.status.state
+  if state == "running" or state == "waiting" then
+    local say = "Next prompt: it is queued until the turn ends"
+    return #say <= room and say or "Next prompt, queued"
+  end
+  local say = "Ask " .. require("cursor_agent.chat").agent_title(self.chat)
+  for _, word in ipairs({ "<C-s> sends", "/ commands", "@ context", "g? keys" }) do
+    local more = say .. " · " .. word
+    if format.width(more) > room then
+      break
+    end
+    say = more
+  end
+  return say
 end
 
 ---Brings what is drawn around the text up to date.
@@ -477,12 +489,8 @@ function Prompt:refresh()
   vim.api.nvim_buf_clear_namespace(self.buf, NS, 0, -1)
   local lines = vim.api.nvim_buf_get_lines(self.buf, 0, 2, false)
   if #lines == 1 and lines[1] == "" then
-    local say = self.chat.status.state == "running" and "Next prompt: it is queued until the turn ends"
-      or ("Ask %s · <C-s> sends · / commands · @ context · g? keys"):format(
-        require("cursor_agent.chat").agent_title(self.chat)
-      )
     vim.api.nvim_buf_set_extmark(self.buf, NS, 0, 0, {
-      virt_text = { { say, "CursorAgentPlaceholder" } },
+      virt_text = { { self:placeholder(), "CursorAgentPlaceholder" } },
       virt_text_pos = "overlay",
     })
   end
@@ -496,130 +504,22 @@ function Prompt:refresh()
   end
 end
 
----How many bytes of the first line stood before what was pasted, and how many of the last line after it.
----@param old string[] the lines that stood there
----@param lines string[] those that stand there now
----@param col integer? where in the first line the paste begins, where that is known
----@return integer head
----@return integer tail
-local function around(old, lines, col)
-  local first, last = lines[1], lines[#lines]
-  local before, after = old[1] or "", old[#old] or ""
-  if col and #old <= 1 and col <= #before and first:sub(1, col) == before:sub(1, col) then
-    local rest = before:sub(col + 1)
-    if rest == "" or last:sub(-#rest) == rest then
-      return col, #rest
-    end
-  end
-  -- Else what both have in common, in whole characters.
-  local head, tail = 0, 0
-  while head < #before and before:byte(head + 1) == first:byte(head + 1) do
-    head = head + 1
-  end
-  while head > 0 and head < #first and vim.str_utf_start(first, head + 1) ~= 0 do
-    head = head - 1
-  end
-  while tail < #after - (#old == 1 and head or 0) and after:byte(#after - tail) == last:byte(#last - tail) do
-    tail = tail + 1
-  end
-  while tail > 0 and vim.str_utf_start(last, #last - tail + 1) ~= 0 do
-    tail = tail - 1
-  end
-  return head, tail
-end
+local saver = assert(vim.uv.new_timer())
 
----Turns pasted lines into an attachment whose name stands in the text instead.
----@private
----@param first integer
----@param old string[] the lines that stood there
----@param count integer lines that stand there now
----@param col integer? where in the first line it begins, where that is known
-function Prompt:collapse(first, old, count, col)
-  local tree = vim.api.nvim_buf_call(self.buf, vim.fn.undotree)
-  if tree.seq_cur ~= tree.seq_last then
-    -- Undo brought it back: the user wants it as text.
-    return
+local function save_drafts()
+  for _, chat in ipairs(chats.all()) do
+    chat.prompt:save_draft()
   end
-  local lines = vim.api.nvim_buf_get_lines(self.buf, first, first + count, false)
-  if #lines ~= count then
-    return
-  end
-  local head, tail = around(old, lines, col)
-  local last = lines[#lines]
-  local pasted = vim.list_slice(lines)
-  pasted[#pasted] = last:sub(1, #last - tail)
-  pasted[1] = pasted[1]:sub(head + 1)
-  local item = context.paste(pasted, #self.pastes + 1)
-  table.insert(self.pastes, item)
-  self.setting = true
-  vim.api.nvim_buf_call(self.buf, function()
-    pcall(vim.cmd.undojoin)
-  end)
-  local text = lines[1]:sub(1, head) .. item.label .. last:sub(#last - tail + 1)
-  vim.api.nvim_buf_set_lines(self.buf, first, first + count, false, { text })
-  self.setting = false
-  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
-    vim.api.nvim_win_set_cursor(win, { first + 1, head + #item.label })
-  end
-  self:refresh()
 end
 
 function Prompt:watch()
-  local pending ---@type { first: integer, old: string[], count: integer }?
-  local begins ---@type { row: integer, col: integer }? where the first of the lines that came last were put in
-  local timer = assert(vim.uv.new_timer())
-  vim.api.nvim_buf_attach(self.buf, false, {
-    on_lines = function(_, _, _, first, last, new_last)
-      local old = vim.list_slice(self.shown, first + 1, last)
-      local new = vim.api.nvim_buf_get_lines(self.buf, first, new_last, false)
-      local shown = vim.list_slice(self.shown, 1, first)
-      vim.list_extend(shown, new)
-      self.shown = vim.list_extend(shown, self.shown, last + 1)
-      local limit = config.get().prompt.paste_lines
-      if self.setting or limit == 0 then
-        return
-      end
-      local bytes = 0
-      for _, line in ipairs(new) do
-        bytes = bytes + #line
-      end
-      for _, line in ipairs(old) do
-        bytes = bytes - #line
-      end
-      if pending and first >= pending.first and first <= pending.first + pending.count then
-        pending.count = pending.count + (new_last - last)
-      elseif new_last - last >= limit or bytes > PASTE_BYTES then
-        pending = { first = first, old = old, count = new_last - first }
-      else
-        return
-      end
-      timer:start(
-        PASTE_QUIET_MS,
-        0,
-        vim.schedule_wrap(function()
-          local paste, place = pending, begins
-          pending, begins = nil, nil
-          if paste and vim.api.nvim_buf_is_loaded(self.buf) then
-            local col = place and place.row == paste.first and place.col or nil
-            self:collapse(paste.first, paste.old, paste.count, col)
-          end
-        end)
-      )
-    end,
-    on_bytes = function(_, _, _, row, col, _, old_rows, _, old_bytes, new_rows, _, new_bytes)
-      if not pending and not self.setting then
-        begins = (new_rows > old_rows or new_bytes - old_bytes > PASTE_BYTES) and { row = row, col = col } or nil
-      end
-    end,
-    on_detach = function()
-      timer:close()
-    end,
-  })
+  require("cursor_agent.paste").watch(self)
   vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "TextChangedP" }, {
     buffer = self.buf,
     group = GROUP,
-    desc = "cursor-agent: fit the prompt to its text",
+    desc = "cursor-agent: fit the prompt to its text, and keep that",
     callback = function()
+      saver:start(DRAFT_MS, 0, vim.schedule_wrap(save_drafts))
       self:refresh()
       for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
         self:fit(win)
@@ -639,11 +539,7 @@ end
 vim.api.nvim_create_autocmd("VimLeavePre", {
   group = GROUP,
   desc = "cursor-agent: keep the drafts",
-  callback = function()
-    for _, chat in ipairs(chats.all()) do
-      chat.prompt:save_draft()
-    end
-  end,
+  callback = save_drafts,
 })
 
 vim.api.nvim_create_autocmd({ "BufModifiedSet", "BufWritePost", "BufDelete" }, {

@@ -40,6 +40,28 @@ local function draw(chat)
   end
 end
 
+---Above the prompt: a window of its own, or a float over the end of a chat that is one.
+---@param chat cursor_agent.Chat
+---@return vim.api.keyset.win_config
+local function place(chat)
+  local window = require("cursor_agent.window")
+  local chat_win = window.chat_window(chat)
+  if not chat_win or not window.is_float(chat_win) then
+    return { split = "above", win = window.prompt_window(chat) or -1, height = 3 }
+  end
+  return {
+    relative = "win",
+    win = chat_win,
+    anchor = "SW",
+    row = vim.fn.getwininfo(chat_win)[1].height,
+    col = 0,
+    width = math.max(vim.api.nvim_win_get_width(chat_win) - 2, 1),
+    height = 3,
+    border = window.border(),
+    zindex = 36,
+  }
+end
+
 ---Opens the list above the prompt.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
@@ -60,8 +82,7 @@ function M.open(chat)
   if win then
     vim.api.nvim_set_current_win(win)
   else
-    local prompt_win = require("cursor_agent.window").prompt_window(chat)
-    win = vim.api.nvim_open_win(buf, true, { split = "above", win = prompt_win or -1, height = 3 })
+    win = vim.api.nvim_open_win(buf, true, place(chat))
     local options = {
       number = false,
       relativenumber = false,
@@ -69,7 +90,7 @@ function M.open(chat)
       wrap = false,
       cursorline = true,
       winfixheight = true,
-      winbar = "%#CursorAgentQueued# queued%=%#CursorAgentDetail#<CR> edit · dd · J K move · <C-s> now · q ",
+      winbar = "%#CursorAgentQueued# queued  %=%#CursorAgentDetail#<CR> edit · dd · J K move · <C-s> now · q %<",
       statusline = " ",
       statuscolumn = " ",
     }
@@ -94,8 +115,13 @@ end
 function M.close(chat)
   local buf = buffers[chat.key]
   buffers[chat.key] = nil
+  local back = vim.api.nvim_get_current_buf() == buf and require("cursor_agent.window").prompt_window(chat)
   for _, win in ipairs(buf and vim.fn.win_findbuf(buf) or {}) do
     pcall(vim.api.nvim_win_close, win, true)
+  end
+  if back then
+    -- A key meant for the list, when it closes by itself, is not to reach the chat.
+    vim.api.nvim_set_current_win(back)
   end
   return true
 end

@@ -1,10 +1,18 @@
--- Small files that outlive Neovim: prompts that were sent and drafts that were not.
+-- Small files that outlive Neovim: prompts that were sent with their pastes, and drafts that were not.
 
 local M = {}
 
 ---@return string
 function M.dir()
   return vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "cursor-agent")
+end
+
+---Whether a directory is there, or could be made.
+---@param path string
+---@return boolean
+local function make_dir(path)
+  local ok, made = pcall(vim.fn.mkdir, path, "p", "0700")
+  return ok and made == 1
 end
 
 ---@param name string
@@ -31,7 +39,7 @@ end
 ---@param name string
 ---@param value table
 function M.write(name, value)
-  if vim.fn.mkdir(M.dir(), "p", "0700") == 0 then
+  if not make_dir(M.dir()) then
     return
   end
   local beside = ("%s.%d"):format(path_of(name), vim.uv.os_getpid())
@@ -42,6 +50,64 @@ function M.write(name, value)
   file:write(next(value) == nil and "{}" or vim.json.encode(value))
   file:close()
   vim.uv.fs_rename(beside, path_of(name))
+end
+
+---So many bytes of texts are kept, in all; the oldest go first.
+local TEXTS_BYTES = 8 * 1024 * 1024
+
+---@param name? string
+---@return string
+local function text_path(name)
+  return vim.fs.joinpath(M.dir(), "pastes", name or "")
+end
+
+---Removes the texts that were used longest ago, until the rest fit.
+local function drop_texts()
+  local texts, bytes = {}, 0 ---@type { path: string, size: integer, used: number }[], integer
+  for name in vim.fs.dir(text_path()) do
+    local stat = vim.uv.fs_stat(text_path(name))
+    if stat then
+      texts[#texts + 1] = { path = text_path(name), size = stat.size, used = stat.mtime.sec + stat.mtime.nsec / 1e9 }
+      bytes = bytes + stat.size
+    end
+  end
+  table.sort(texts, function(a, b)
+    return a.used < b.used
+  end)
+  for _, text in ipairs(texts) do
+    if bytes <= TEXTS_BYTES then
+      return
+    end
+    vim.uv.fs_unlink(text.path)
+    bytes = bytes - text.size
+  end
+end
+
+---Keeps a text under a name made from it, so that the same text is kept once.
+---@param text string
+---@return string name
+function M.keep_text(text)
+  local name = vim.fn.sha256(text):sub(1, 32)
+  if #text <= TEXTS_BYTES and make_dir(text_path()) then
+    local file = io.open(text_path(name), "wb")
+    if file then
+      file:write(text)
+      file:close()
+      drop_texts()
+    end
+  end
+  return name
+end
+
+---@param name string
+---@return string? text nil when it is no longer kept
+function M.kept_text(name)
+  local file = io.open(text_path(name), "rb")
+  local text = file and file:read("*a")
+  if file then
+    file:close()
+  end
+  return text and vim.fn.sha256(text):sub(1, 32) == name and text or nil
 end
 
 ---Changes a file: reads it anew, since another Neovim may have written it.

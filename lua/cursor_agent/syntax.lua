@@ -8,7 +8,7 @@ local M = {}
 ---Text beyond this is left plain: parsing it cannot be stopped half-way.
 M.MAX_BYTES = 24 * 1024
 
----@alias cursor_agent.syntax.Pause fun() called between steps; may take a while to return
+---@alias cursor_agent.syntax.Pause fun(long?: boolean) called between steps, with `long` before one that takes longer than a frame; may take a while to return
 
 ---@class (exact) cursor_agent.syntax.Span
 ---@field from_row integer
@@ -33,31 +33,51 @@ local names = {}
 local ALIASES =
   { sh = "bash", shell = "bash", js = "javascript", ts = "typescript", py = "python", rs = "rust", yml = "yaml" }
 
+local kept = {} ---@type any[]
+
+---Compiles a query, for good. Neovim 0.10 forgets the result at the next garbage collection, unless somebody holds what
+---its cache holds; compiling it again for each new prompt or block would be felt.
+---@param lang string
+---@param name string
+---@return vim.treesitter.Query?
+local function compile(lang, name)
+  local get = vim.treesitter.query.get
+  local ok, query = pcall(get, lang, name)
+  if vim.fn.has("nvim-0.11") == 0 and type(get) == "function" then
+    local at, upvalue, cache = 0, nil, nil ---@type integer, string?, any
+    repeat
+      at = at + 1
+      upvalue, cache = debug.getupvalue(get, at)
+    until not upvalue or upvalue == "cache"
+    kept[#kept + 1] = type(cache) == "table" and cache[lang .. "%%" .. name] or nil
+  end
+  return ok and query or nil
+end
+
 ---Loads a language, its queries one by one: compiling one takes milliseconds.
 ---@param lang string
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Language?
 function M.load(lang, pause)
-  if languages[lang] == nil then
-    languages[lang] = false
-    local ok, added = pcall(vim.treesitter.language.add, lang)
-    if ok and added ~= false then
-      pause()
-      local found, query = pcall(vim.treesitter.query.get, lang, "highlights")
-      pause()
-      pcall(vim.treesitter.query.get, lang, "injections")
-      pause()
-      if found and query then
-        local groups = {} ---@type table<integer, string|false>
-        for id, name in ipairs(query.captures) do
-          local skip = name:sub(1, 1) == "_" or name == "spell" or name == "nospell"
-          groups[id] = not skip and (name == "conceal" or name == "none") and ""
-            or not skip and ("@%s.%s"):format(name, lang)
-        end
-        languages[lang] = { query = query, groups = groups }
-      end
-    end
+  if languages[lang] ~= nil then
+    return languages[lang] or nil
   end
+  local ok, added = pcall(vim.treesitter.language.add, lang)
+  if not ok or added == false then
+    languages[lang] = false
+    return nil
+  end
+  pause(true)
+  local query = compile(lang, "highlights")
+  pause(true)
+  compile(lang, "injections")
+  pause()
+  local groups = {} ---@type table<integer, string|false>
+  for id, name in ipairs(query and query.captures or {}) do
+    local skip = name:sub(1, 1) == "_" or name == "spell" or name == "nospell"
+    groups[id] = not skip and (name == "conceal" or name == "none") and "" or not skip and ("@%s.%s"):format(name, lang)
+  end
+  languages[lang] = query and { query = query, groups = groups } or false
   return languages[lang] or nil
 end
 

@@ -1,12 +1,12 @@
--- Writes the entries of a session into its chat buffer, each within its own lines, and keeps each window's place.
+-- Writes the entries of a session into its chat buffer, each within its own lines.
 
+local bisect = require("cursor_agent.bisect")
 local folds = require("cursor_agent.folds")
 local highlights = require("cursor_agent.highlights")
 local message = require("cursor_agent.render.message")
 local painter = require("cursor_agent.painter")
 local regions = require("cursor_agent.regions")
 local render = require("cursor_agent.render")
-local syntax = require("cursor_agent.syntax")
 
 ---@class (exact) cursor_agent.transcript.Item an entry as it stands in the buffer
 ---@field kind string
@@ -16,7 +16,6 @@ local syntax = require("cursor_agent.syntax")
 ---@field started_ms integer
 ---@field parent integer?
 ---@field tail cursor_agent.render.Tail? of streamed text
----@field trimmed integer empty lines at its end that are not shown
 ---@field blocks cursor_agent.render.TextBlock[]? of streamed text; rows from the entry's own
 ---@field lit table<integer, integer|true> blocks that are coloured: true, or how many bytes there were then
 ---@field lit_at integer when the last one was
@@ -25,7 +24,23 @@ local syntax = require("cursor_agent.syntax")
 ---@field targets table<integer, cursor_agent.render.Target>? by row
 ---@field code cursor_agent.render.Code[]? not yet coloured
 ---@field asides integer[] marks of `asides`
----@field fold { first: integer, last: integer, closed: boolean }? rows, from the entry's own
+---@field fold cursor_agent.transcript.Fold?
+
+---@class (exact) cursor_agent.transcript.Fold
+---@field first integer row, from the entry's own
+---@field last integer row
+---@field closed boolean
+
+---What a fold was before its lines were changed.
+---@class (exact) cursor_agent.transcript.Refold
+---@field old cursor_agent.transcript.Fold?
+---@field closed table<integer, boolean> by window
+
+---How the last window that went showed the chat.
+---@class (exact) cursor_agent.transcript.Left
+---@field seen integer? lines that have been there to see; nil: it followed
+---@field view vim.fn.winsaveview.ret
+---@field closed table<integer, boolean> by entry whose fold the user opened or closed
 
 ---@class cursor_agent.Transcript
 ---@field buf integer
@@ -33,14 +48,14 @@ local syntax = require("cursor_agent.syntax")
 ---@field context cursor_agent.render.Context
 ---@field conceal boolean
 ---@field fold_thoughts boolean
+---@field tail cursor_agent.Tail
 ---@field asides table<integer, cursor_agent.render.Aside[]> by mark
 ---@field ticking table<integer, boolean> marks of asides that show a running time
 ---@field private next_aside integer
+---@field private left cursor_agent.transcript.Left?
 ---@field private open boolean the buffer may be written to
----@field private at_tail table<integer, integer|false>? by window: the cursor's line, if it follows; as it was when the batch began
----@field private followed integer when windows were last moved to the tail
----@field private before integer lines there were then
----@field private base table<integer, integer> by window that does not follow: lines there were when it stopped
+---@field private waiting boolean folds are made when the user has selected what they want
+---@field private refold table<integer, cursor_agent.transcript.Refold> by entry whose fold is made anew after this batch
 local Transcript = {}
 Transcript.__index = Transcript
 
@@ -57,9 +72,6 @@ local NS = {
 }
 
 local M = { NS = NS }
-
----While text comes faster than it can be shown, windows follow it this often. Scrolling is what drawing costs most.
-local FLOOD_FRAME_MS = 50
 
 ---@param buf integer
 ---@return cursor_agent.Transcript?
@@ -84,13 +96,13 @@ function M.new(buf, cwd)
     },
     conceal = options.conceal,
     fold_thoughts = options.fold_thoughts,
+    tail = require("cursor_agent.tail").new(buf),
     asides = {},
     ticking = {},
     next_aside = 1,
     open = false,
-    followed = 0,
-    before = 1,
-    base = {},
+    waiting = false,
+    refold = {},
   }, Transcript)
   by_buffer[buf] = self
   highlights.setup()
@@ -106,171 +118,51 @@ function M.new(buf, cwd)
   return self
 end
 
----@param win integer
----@param last integer
----@return boolean
-local function cursor_at_tail(win, last)
-  local line = vim.api.nvim_win_get_cursor(win)[1]
-  if line >= last then
-    return true
-  end
-  return vim.api.nvim_win_call(win, function()
-    return vim.fn.foldclosedend(line) == last
-  end)
-end
-
 ---@return integer[]
 function Transcript:windows()
   return vim.fn.win_findbuf(self.buf)
 end
 
----Opens the buffer for writing, and notes which windows stand at its tail, once for a batch of changes.
+---Opens the buffer for writing, once for a batch of changes.
 ---@private
 function Transcript:begin()
-  if self.open then
-    return
-  end
-  self.open = true
-  vim.bo[self.buf].modifiable = true
-  if self.at_tail then
-    for win, line in pairs(self.at_tail) do
-      -- Between two steps of a flood only the user moves the cursor.
-      if line and (not vim.api.nvim_win_is_valid(win) or vim.api.nvim_win_get_cursor(win)[1] ~= line) then
-        self.at_tail[win] = false
-        self.base[win] = self.before
-      end
-    end
-    return
-  end
-  self.at_tail = {}
-  self.before = vim.api.nvim_buf_line_count(self.buf)
-  for _, win in ipairs(self:windows()) do
-    local follows = cursor_at_tail(win, self.before)
-    self.at_tail[win] = follows and vim.api.nvim_win_get_cursor(win)[1] or false
-    if not follows then
-      self.base[win] = self.base[win] or self.before
-    end
+  if not self.open then
+    self.open = true
+    vim.bo[self.buf].modifiable = true
+    self.tail:note()
   end
 end
 
----Moves a window to the last line, showing as much above it as fits.
----@param win integer
----@param last integer
----@param grown integer
-local function to_tail(win, last, grown)
-  vim.api.nvim_win_set_cursor(win, { last, 0 })
-  local info = vim.fn.getwininfo(win)[1]
-  local height = info.height - info.winbar
-  if grown <= math.floor(height / 3) then
-    -- Neovim scrolls by itself just as far as it must.
-    return
-  end
-  -- After a long jump it would put the last line in the middle of the window.
-  vim.api.nvim_win_call(win, function()
-    local top, line, rows = last, last, 0
-    while line >= 1 do
-      local first = vim.fn.foldclosed(line)
-      local high = 1
-      if first == -1 then
-        first = line
-        high = vim.api.nvim_win_text_height(win, { start_row = line - 1, end_row = line - 1 }).all
-      end
-      rows = rows + high
-      if rows > height then
-        break
-      end
-      top, line = first, first - 1
-    end
-    vim.fn.winrestview({ topline = top })
-  end)
-end
-
----Whether moving the cursor of a window would get in the way of what the user is doing there.
----@param win integer
----@return boolean
-local function busy(win)
-  if win ~= vim.api.nvim_get_current_win() then
-    return false
-  end
-  local mode = vim.api.nvim_get_mode().mode
-  return mode ~= "n" and mode:sub(1, 1) ~= "i"
-end
-
----Ends a batch of changes: windows that stood at the tail stand there again.
----@param flood boolean more is to come at once: the windows need not show every step of it
+---Ends a batch of changes.
+---@param flood boolean more is to come at once
 function Transcript:finish(flood)
   if self.open then
     self.open = false
     if vim.api.nvim_buf_is_valid(self.buf) then
       vim.bo[self.buf].modifiable = false
       vim.bo[self.buf].modified = false
+      self:make_folds()
     end
   end
-  local at_tail = self.at_tail
-  if not at_tail then
-    return
-  end
-  if flood and vim.uv.now() - self.followed < FLOOD_FRAME_MS then
-    for win, line in pairs(at_tail) do
-      at_tail[win] = line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_cursor(win)[1]
-    end
-    return
-  end
-  self.at_tail, self.followed = nil, vim.uv.now()
-  if not vim.api.nvim_buf_is_loaded(self.buf) then
-    return
-  end
-  regions.update(self)
-  local last = vim.api.nvim_buf_line_count(self.buf)
-  for win, line in pairs(at_tail) do
-    if line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf and not busy(win) then
-      self.base[win] = nil
-      to_tail(win, last, last - self.before)
-    end
+  if self.tail:follow(flood) then
+    regions.update(self)
   end
 end
 
----Whether a window stands at the end of the transcript.
----@param win integer
----@return boolean
-function Transcript:is_at_tail(win)
-  return cursor_at_tail(win, vim.api.nvim_buf_line_count(self.buf))
-end
-
----Takes one window, or all that show the chat, to its end.
----@param win? integer
-function Transcript:go_to_tail(win)
-  local last = vim.api.nvim_buf_line_count(self.buf)
-  for _, one in ipairs(win and { win } or self:windows()) do
-    self.base[one] = nil
-    to_tail(one, last, last)
-  end
-end
-
----How many lines came below while a window showed something further up.
----@param win integer
+---The first row of an entry. The gap above it is part of it.
+---@param index integer
 ---@return integer
-function Transcript:unseen(win)
-  local base = self.base[win]
-  if not base then
-    return 0
-  end
-  local last = vim.api.nvim_buf_line_count(self.buf)
-  if cursor_at_tail(win, last) then
-    self.base[win] = nil
-    return 0
-  end
-  return math.max(last - base, 0)
+function Transcript:first_row(index)
+  return vim.api.nvim_buf_get_extmark_by_id(self.buf, NS.entry, index, {})[1]
 end
 
----The lines of an entry: first row, and the row after the last. The gap above it is part of it.
+---The lines of an entry: first row, and the row after the last.
 ---@param index integer
 ---@return integer first
 ---@return integer past
 function Transcript:range(index)
-  local first = vim.api.nvim_buf_get_extmark_by_id(self.buf, NS.entry, index, {})[1]
-  local next_mark = self.items[index + 1] and vim.api.nvim_buf_get_extmark_by_id(self.buf, NS.entry, index + 1, {})
-  return first, next_mark and next_mark[1] or vim.api.nvim_buf_line_count(self.buf)
+  local past = self.items[index + 1] and self:first_row(index + 1) or vim.api.nvim_buf_line_count(self.buf)
+  return self:first_row(index), past
 end
 
 ---The entry a row belongs to, and the entry's first row below its gap.
@@ -278,11 +170,14 @@ end
 ---@return integer? index
 ---@return integer top
 function Transcript:entry_at(row)
-  local mark = vim.api.nvim_buf_get_extmarks(self.buf, NS.entry, { row, -1 }, 0, { limit = 1 })[1]
-  if not mark then
+  -- Asking for the last mark above a row would make Neovim walk over all that are there.
+  local index = bisect.last(#self.items, function(i)
+    return self:first_row(i) <= row
+  end)
+  if index == 0 then
     return nil, 0
   end
-  return mark[1], mark[2] + self.items[mark[1]].gap
+  return index, self:first_row(index) + self.items[index].gap
 end
 
 ---@private
@@ -300,57 +195,33 @@ function Transcript:place(index, row)
   vim.api.nvim_buf_set_extmark(self.buf, NS.entry, row, 0, { id = index })
 end
 
----Makes room for the next entry and returns the row its text begins in.
+---Adds the next entry at the end of the buffer. Replacing lines costs Neovim many times what adding them does, so they
+---come with it.
 ---@private
 ---@param index integer
 ---@param entry cursor_agent.Entry
----@return cursor_agent.transcript.Item item
----@return integer row
-function Transcript:add(index, entry)
+---@param lines string[]
+---@return integer row where they begin
+function Transcript:add(index, entry, lines)
   local above = self.items[index - 1]
-  local item = {
+  local gap = render.gap(above and above.kind, entry.kind)
+  self.items[index] = {
     kind = entry.kind,
-    gap = render.gap(above and above.kind, entry.kind) and 1 or 0,
+    gap = gap and 1 or 0,
     done = false,
     started_ms = entry.started_ms,
     parent = entry.parent,
-    trimmed = 0,
     lit = {},
     lit_at = 0,
     drawn = 0,
     painting = 0,
     asides = {},
-  } ---@type cursor_agent.transcript.Item
-  if above and above.tail then
-    self:trim(index - 1)
-  end
-  self.items[index] = item
-  local row = vim.api.nvim_buf_line_count(self.buf)
-  if index == 1 then
-    -- An empty buffer has one line all the same.
-    self:place(index, 0)
-    return item, 0
-  end
-  self:write(row, row, item.gap == 1 and { "", "" } or { "" })
+  }
+  -- An empty buffer has one line all the same.
+  local row = index > 1 and vim.api.nvim_buf_line_count(self.buf) or 0
+  self:write(row, index > 1 and row or 1, gap and vim.list_extend({ "" }, lines) or lines)
   self:place(index, row)
-  return item, row + item.gap
-end
-
----Takes the empty lines at the end of a message out of sight: the next entry has its own gap.
----@private
----@param index integer
-function Transcript:trim(index)
-  local item = self.items[index]
-  local first, past = self:range(index)
-  local top = first + item.gap
-  local last = past - 1
-  while last > top and vim.api.nvim_buf_get_lines(self.buf, last, last + 1, true)[1]:match("^%s*$") do
-    last = last - 1
-  end
-  if last < past - 1 then
-    self:write(last + 1, past, {})
-    item.trimmed = item.trimmed + past - 1 - last
-  end
+  return gap and row + 1 or row
 end
 
 ---@private
@@ -397,7 +268,38 @@ function Transcript:add_mark(row, mark)
   vim.api.nvim_buf_set_extmark(self.buf, NS.mark, row + mark.row, mark.col, opts)
 end
 
----Folds the details of an entry in each window, unless someone is reading them.
+---Notes how an entry is folded, before its lines change.
+---@private
+---@param index integer
+function Transcript:note_fold(index)
+  if self.refold[index] then
+    return
+  end
+  local item = self.items[index]
+  local closed = {} ---@type table<integer, boolean>
+  if item.fold then
+    local line = self:first_row(index) + item.gap + item.fold.first + 1
+    for _, win in ipairs(self:windows()) do
+      closed[win] = folds.is_closed(win, line)
+    end
+  end
+  self.refold[index] = { old = item.fold, closed = closed }
+end
+
+---Notes the folds that a change of an entry's lines may spoil: Neovim takes what is put in at the edge of a fold into it
+---or out of it, which of the two depends on its version.
+---@private
+---@param index integer
+function Transcript:note_folds_around(index)
+  for i = index - 1, index + 1 do
+    local item, below = self.items[i], self.items[math.max(i, index)]
+    if item and item.fold and (i == index or below.gap == 0) then
+      self:note_fold(i)
+    end
+  end
+end
+
+---Folds the details of an entry, at the end of the batch.
 ---@private
 ---@param index integer
 ---@param first integer row
@@ -405,7 +307,7 @@ end
 ---@param closed boolean
 function Transcript:fold(index, first, last, closed)
   local item = self.items[index]
-  local top = self:range(index) + item.gap
+  local top = self:first_row(index) + item.gap
   local old = item.fold
   local fold = { first = first - top, last = last - top, closed = closed }
   if last <= first and not old then
@@ -414,21 +316,86 @@ function Transcript:fold(index, first, last, closed)
   if old and old.last == fold.last and old.closed == closed then
     return
   end
+  self:note_fold(index)
   item.fold = last > first and fold or nil
+end
+
+---Puts off the folds while text is being selected in the current window: making one would end that.
+---@private
+---@return boolean put_off
+function Transcript:wait_for_selection()
+  local selecting = vim.api.nvim_get_current_buf() == self.buf and vim.fn.mode():find("^[vVsS\22\19]") ~= nil
+  if selecting and not self.waiting then
+    self.waiting = true
+    vim.api.nvim_create_autocmd("ModeChanged", {
+      pattern = "*:n*",
+      once = true,
+      desc = "cursor-agent: make the folds that had to wait",
+      callback = vim.schedule_wrap(function()
+        self.waiting = false
+        if vim.api.nvim_buf_is_loaded(self.buf) then
+          self:make_folds()
+        end
+      end),
+    })
+  end
+  return selecting
+end
+
+---Makes the folds of a batch in each window. What someone has opened, closed or is reading stays as it is.
+---@private
+function Transcript:make_folds()
+  if next(self.refold) == nil or self:wait_for_selection() then
+    return
+  end
+  local refold = self.refold
+  self.refold = {}
   for _, win in ipairs(self:windows()) do
-    local state = closed
-    local line = vim.api.nvim_win_get_cursor(win)[1] - 1
-    local reading = line >= first and line <= last and not (self.at_tail or {})[win]
-    if old then
-      local was_closed = folds.is_closed(win, first + 1)
-      -- The user has opened or closed it meanwhile, or is in it: that stays.
-      if was_closed ~= old.closed or (reading and not was_closed) then
-        state = was_closed
+    folds.update(win, self:folds_of(win, refold))
+  end
+end
+
+---The folds a window has from now on for entries of a batch.
+---@private
+---@param win integer
+---@param refold table<integer, cursor_agent.transcript.Refold>
+---@return cursor_agent.folds.Change[]
+function Transcript:folds_of(win, refold)
+  local line = vim.api.nvim_win_get_cursor(win)[1] - 1
+  local follows = self.tail:follows(win)
+  local list = {} ---@type cursor_agent.folds.Change[]
+  for index, before in pairs(refold) do
+    local item = self.items[index]
+    local start, past = self:range(index)
+    local top = start + item.gap
+    local change = { top = top + 1, bottom = past, known = before.old ~= nil } ---@type cursor_agent.folds.Change
+    if item.fold then
+      local first, last = top + item.fold.first, top + item.fold.last
+      local reading = line >= first and line <= last and not follows
+      local was = before.closed[win]
+      local closed = item.fold.closed
+      if before.old and was ~= nil and (was ~= before.old.closed or (reading and not was)) then
+        closed = was
+      elseif not before.old and reading then
+        closed = false
       end
-    elseif reading then
-      state = false
+      change.fold = { first = first + 1, last = last + 1, closed = closed }
     end
-    folds.set(win, first + 1, last + 1, state, old ~= nil)
+    list[#list + 1] = change
+  end
+  return list
+end
+
+---Keeps cursors on an entry that is about to lose lines: on its last one, where theirs goes.
+---@private
+---@param last integer row, the last it will have
+---@param past integer row after the last it has
+function Transcript:keep_cursors(last, past)
+  for _, win in ipairs(self:windows()) do
+    local row, col = unpack(vim.api.nvim_win_get_cursor(win))
+    if row - 1 > last and row - 1 < past then
+      vim.api.nvim_win_set_cursor(win, { last + 1, col })
+    end
   end
 end
 
@@ -436,13 +403,12 @@ end
 ---@private
 ---@param index integer
 ---@param block cursor_agent.render.Block
----@param fresh boolean
-function Transcript:put(index, block, fresh)
+function Transcript:put(index, block)
   local item = self.items[index]
   local first, past = self:range(index)
   local top = first + item.gap
   local lines = block.lines
-  local old = fresh and { "" } or vim.api.nvim_buf_get_lines(self.buf, top, past, true)
+  local old = vim.api.nvim_buf_get_lines(self.buf, top, past, true)
   local head = 0
   while head < #old and head < #lines and old[head + 1] == lines[head + 1] do
     head = head + 1
@@ -452,14 +418,27 @@ function Transcript:put(index, block, fresh)
     tail = tail + 1
   end
   if head < #old or head < #lines then
+    self:note_folds_around(index)
+    self:keep_cursors(top + #lines - 1, past)
     self:write(top + head, past - tail, vim.list_slice(lines, head + 1, #lines - tail))
     self:place(index, first)
   end
-  if not fresh then
-    vim.api.nvim_buf_clear_namespace(self.buf, NS.mark, top, top + #lines)
-    vim.api.nvim_buf_clear_namespace(self.buf, NS.syntax, top, top + #lines)
-    self:drop_asides(item)
+  -- Clearing the lines would take marks along that end where they begin: that of the last line of the entry above.
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(self.buf, NS.mark, { top, 0 }, { top + #lines - 1, -1 }, {})) do
+    vim.api.nvim_buf_del_extmark(self.buf, NS.mark, mark[1])
   end
+  vim.api.nvim_buf_clear_namespace(self.buf, NS.syntax, top, top + #lines)
+  self:drop_asides(item)
+  self:decorate(index, top, block)
+end
+
+---Gives the lines of a rendered block all that is not text.
+---@private
+---@param index integer
+---@param top integer
+---@param block cursor_agent.render.Block
+function Transcript:decorate(index, top, block)
+  local item = self.items[index]
   for _, mark in ipairs(block.marks) do
     self:add_mark(top, mark)
   end
@@ -470,7 +449,7 @@ function Transcript:put(index, block, fresh)
   item.targets = next(block.targets) and block.targets or nil
   item.code = #block.code > 0 and block.code or nil
   if block.closed ~= nil or item.fold then
-    self:fold(index, top, top + #lines - 1, block.closed or false)
+    self:fold(index, top, top + #block.lines - 1, block.closed or false)
   end
 end
 
@@ -483,26 +462,13 @@ function Transcript:stream(index, text)
   local tail = item.tail --[[@as cursor_agent.render.Tail]]
   local first, past = self:range(index)
   local top = first + item.gap
-  if item.trimmed > 0 then
-    local blank = {} ---@type string[]
-    for i = 1, item.trimmed do
-      blank[i] = ""
-    end
-    self:write(past, past, blank)
-    past = past + item.trimmed
-    item.trimmed = 0
-  end
   local row = past - 1
   local col = tail.width > 0 and #tail.prefix + tail.width or 0
   local piece = message.append(tail, text)
-  if #piece.rest == 0 then
-    if piece.first ~= "" then
-      vim.api.nvim_buf_set_text(self.buf, row, col, row, col, { piece.first })
-    end
-  else
-    if piece.first ~= "" then
-      vim.api.nvim_buf_set_text(self.buf, row, col, row, col, { piece.first })
-    end
+  if piece.first ~= "" then
+    vim.api.nvim_buf_set_text(self.buf, row, col, row, col, { piece.first })
+  end
+  if #piece.rest > 0 then
     self:write(row + 1, row + 1, piece.rest)
     for i in pairs(piece.soft) do
       vim.api.nvim_buf_set_extmark(self.buf, NS.wrapped, row + i, 0, {
@@ -541,7 +507,7 @@ end
 ---@param entry cursor_agent.Entry
 function Transcript:thought_title(index, entry)
   local item = self.items[index]
-  local first = self:range(index)
+  local first = self:first_row(index)
   local row = first + item.gap
   local chunks, asides = message.thought_title(entry, self.context)
   local b = render.builder()
@@ -563,23 +529,22 @@ end
 ---@param entry cursor_agent.Entry
 ---@param fresh boolean
 function Transcript:message(index, entry, fresh)
-  local item = self.items[index]
   local thought = entry.kind == "thought"
+  if fresh then
+    self:add(index, entry, thought and { "", "" } or { "" })
+  end
+  local item = self.items[index]
   local streamed = item.tail and item.tail.bytes or 0
   if not fresh and #entry.text > streamed then
     -- Text only grows: what is there already is its beginning.
     self:stream(index, entry.text:sub(streamed + 1))
   elseif fresh or (entry.text ~= "" and #entry.text < streamed) then
-    local first, past = self:range(index)
-    local top = first + item.gap
     if not fresh then
-      self:write(top, past, thought and { "", "" } or { "" })
+      local first, past = self:range(index)
+      self:write(first + item.gap, past, thought and { "", "" } or { "" })
       self:place(index, first)
-    elseif thought then
-      self:write(past, past, { "" })
     end
     local nested = item.parent and "  " .. self.context.icons.gutter .. " " or ""
-    item.trimmed = 0
     item.tail = message.tail(thought and nested .. "  " or nested)
     item.blocks = not thought and {} or nil
     item.lit = {}
@@ -591,9 +556,6 @@ function Transcript:message(index, entry, fresh)
   item.done = entry.done
   if thought and (fresh or ended) then
     self:thought_title(index, entry)
-  end
-  if ended then
-    self:trim(index)
   end
   if thought and ended then
     local first, past = self:range(index)
@@ -610,17 +572,19 @@ end
 function Transcript:entry(index, entry)
   self:begin()
   local fresh = self.items[index] == nil
-  if fresh then
-    self:add(index, entry)
-  end
   if render.streams(entry.kind) then
     self:message(index, entry, fresh)
-  else
-    local item = assert(self.items[index])
-    item.done = entry.done
-    item.text = entry.kind == "user" and entry.text or nil
-    self:put(index, render.entry(entry, self.context), fresh)
+    return
   end
+  local block = render.entry(entry, self.context)
+  if fresh then
+    self:decorate(index, self:add(index, entry, block.lines), block)
+  else
+    self:put(index, block)
+  end
+  local item = assert(self.items[index])
+  item.done = entry.done
+  item.text = entry.kind == "user" and entry.text or nil
 end
 
 ---Appends to an entry.
@@ -644,8 +608,7 @@ function Transcript:append(index, text)
         done = false,
         started_ms = item.started_ms,
         parent = item.parent,
-      }, self.context),
-      false
+      }, self.context)
     )
   end
 end
@@ -656,25 +619,68 @@ function Transcript:reset()
   for _, ns in pairs(NS) do
     vim.api.nvim_buf_clear_namespace(self.buf, ns, 0, -1)
   end
-  self.items, self.asides, self.ticking, self.base = {}, {}, {}, {}
+  self.items, self.asides, self.ticking, self.refold = {}, {}, {}, {}
+  self.left = nil
+  self.tail:forget()
   self:write(0, -1, { "" })
 end
 
----Gives a window that has just come to show the chat its folds.
+---Notes how a window that is about to go shows the chat, for the one that comes after it.
 ---@param win integer
-function Transcript:dress(win)
-  local list = {} ---@type { first: integer, last: integer, closed: boolean }[]
+function Transcript:leave(win)
+  local lines = {} ---@type table<integer, integer>
   for index, item in ipairs(self.items) do
     if item.fold then
-      local top = self:range(index) + item.gap
+      lines[index] = self:first_row(index) + item.gap + item.fold.first + 1
+    end
+  end
+  local closed = folds.closed(win, lines)
+  for index in pairs(lines) do
+    local fold = self.items[index].fold
+    if fold and closed[index] == fold.closed then
+      -- As it is without the user: it may become another by itself.
+      closed[index] = nil
+    end
+  end
+  self.left = { seen = self.tail:leave(win), view = vim.api.nvim_win_call(win, vim.fn.winsaveview), closed = closed }
+end
+
+---Gives a window that has just come to show the chat its folds, and the place of the window there was before.
+---@param win integer
+function Transcript:dress(win)
+  self:make_folds()
+  local left = self.left
+  local list = {} ---@type cursor_agent.folds.Fold[]
+  for index, item in ipairs(self.items) do
+    if item.fold then
+      local top = self:first_row(index) + item.gap
       list[#list + 1] = {
         first = top + item.fold.first + 1,
         last = top + item.fold.last + 1,
         closed = item.fold.closed,
       }
+      if left and left.closed[index] ~= nil then
+        list[#list].closed = left.closed[index]
+      end
     end
   end
   folds.rebuild(win, list)
+  if left and left.seen then
+    self.tail:resume(win, left.seen)
+    vim.api.nvim_win_call(win, function()
+      vim.fn.winrestview(left.view)
+    end)
+  else
+    self.tail:go(win)
+  end
+end
+
+---The last line that says something: of a tool call the first one, the others are its details.
+---@return integer
+function Transcript:last_heading()
+  local last = vim.api.nvim_buf_line_count(self.buf)
+  local index, top = self:entry_at(last - 1)
+  return index and self.items[index].kind == "tool" and top + 1 or last
 end
 
 ---What a row leads to.
@@ -688,145 +694,6 @@ function Transcript:target(row)
   end
   local targets = self.items[index].targets
   return targets and targets[row - top], index
-end
-
----The first visible piece of text that is not coloured yet, as something to do; nil when there is none.
----@param top integer
----@param bottom integer
----@return (fun(pause: cursor_agent.syntax.Pause))?
-function Transcript:next_unpainted(top, bottom)
-  local index = self:entry_at(top)
-  while index and self.items[index] do
-    local item = self.items[index]
-    local first, past = self:range(index)
-    if first > bottom then
-      return nil
-    end
-    local piece = item.code and self:code_piece(index)
-      or item.blocks and self:block_piece(index, first, past, top, bottom)
-    if piece then
-      return piece
-    end
-    index = index + 1
-  end
-end
-
----@private
----@param index integer
----@return fun(pause: cursor_agent.syntax.Pause)
-function Transcript:code_piece(index)
-  local item = self.items[index]
-  local all = item.code --[=[@as cursor_agent.render.Code[] ]=]
-  local code = table.remove(all, 1)
-  if #all == 0 then
-    item.code = nil
-  end
-  item.painting = item.drawn
-  return function(pause)
-    local lang = syntax.language_of(code.path)
-    local spans = lang and syntax.spans(lang, code.text, false, pause) or {}
-    -- Drawn anew meanwhile: the new lines have their own turn.
-    if #spans == 0 or item.painting ~= item.drawn or not self.items[index] then
-      return
-    end
-    local row = self:range(index) + item.gap
-    syntax.mark(self.buf, NS.syntax, spans, code.text, function(i)
-      local at = code.rows[i + 1]
-      return at and { row = row + at.row, col = at.col, apply = at.apply }
-    end)
-  end
-end
-
----@private
----@param index integer
----@param entry_row integer
----@param past integer
----@param top integer
----@param bottom integer
----@return (fun(pause: cursor_agent.syntax.Pause))?
-function Transcript:block_piece(index, entry_row, past, top, bottom)
-  local item = self.items[index]
-  local blocks = item.blocks --[=[@as cursor_agent.render.TextBlock[] ]=]
-  local tail = item.tail --[[@as cursor_agent.render.Tail]]
-  local row = entry_row + item.gap
-  -- The last block that begins at or above the first visible row.
-  local low, high = 1, #blocks
-  while low < high do
-    local middle = math.ceil((low + high) / 2)
-    if row + blocks[middle].row <= top then
-      low = middle
-    else
-      high = middle - 1
-    end
-  end
-  for i = low, #blocks do
-    local first = row + blocks[i].row
-    if first > bottom then
-      return nil
-    end
-    local open = i == #blocks and not item.done
-    local lit = item.lit[i]
-    local due = lit == nil or not open or vim.uv.now() - item.lit_at >= painter.STREAMING_MS
-    if lit ~= true and due and not (open and lit == tail.bytes) then
-      item.lit[i] = not open and true or tail.bytes
-      item.lit_at = vim.uv.now()
-      local last = blocks[i + 1] and row + blocks[i + 1].row or past
-      return self:paint_block(index, i, first, last)
-    end
-  end
-end
-
----@private
----@param index integer
----@param number integer of the block
----@param first integer
----@param past integer
----@return fun(pause: cursor_agent.syntax.Pause)
-function Transcript:paint_block(index, number, first, past)
-  local item = self.items[index]
-  local block = assert(item.blocks)[number]
-  local cut = #assert(item.tail).prefix
-  return function(pause)
-    local lines = vim.api.nvim_buf_get_lines(self.buf, first, past, false)
-    for k, line in ipairs(cut > 0 and lines or {}) do
-      lines[k] = line:sub(cut + 1)
-    end
-    local spans ---@type cursor_agent.syntax.Span[]
-    if block.code then
-      local fences = {} ---@type cursor_agent.syntax.Span[]
-      for _, k in ipairs({ 1, #lines }) do
-        local line = lines[k] or ""
-        if line:match("^%s*```") or line:match("^%s*~~~") then
-          fences[#fences + 1] = {
-            from_row = k - 1,
-            from_col = 0,
-            to_row = k - 1,
-            to_col = #line,
-            hl = "CursorAgentFence",
-            priority = 110,
-          }
-          lines[k] = ""
-        end
-      end
-      local lang = syntax.language_of_fence(block.code)
-      spans = lang and syntax.spans(lang, lines, false, pause) or {}
-      vim.list_extend(spans, fences)
-      for _, fence in ipairs(fences) do
-        lines[fence.from_row + 1] = (" "):rep(fence.to_col)
-      end
-    else
-      spans = syntax.spans("markdown", lines, self.conceal, pause)
-    end
-    -- Text above may have come or gone meanwhile; the block itself only grows.
-    if self.items[index] ~= item or assert(item.blocks)[number] ~= block or not vim.api.nvim_buf_is_valid(self.buf) then
-      return
-    end
-    local row = self:range(index) + item.gap + block.row
-    vim.api.nvim_buf_clear_namespace(self.buf, NS.syntax, row, row + #lines)
-    syntax.mark(self.buf, NS.syntax, spans, lines, function(k)
-      return { row = row + k, col = cut, apply = true }
-    end)
-  end
 end
 
 return M

@@ -108,7 +108,7 @@
 ---@field needs_login boolean? it waits for `:CursorAgent login`
 ---@field login { command: string[], env: table<string, string>?, label: string }? what login would run
 ---@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
----@field error string? the message a person reads
+---@field error string? the message a person reads; while it is starting: that the agent has not answered for long
 
 ---@class (exact) cursor_agent.ConfigOption
 ---@field id string
@@ -144,7 +144,7 @@
 ---@class (exact) cursor_agent.ToolCall
 ---@field id string the agent's id
 ---@field title string
----@field kind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"other"|string
+---@field kind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"plan"|"other"|string
 ---@field status "pending"|"in_progress"|"completed"|"failed"|"cancelled"|string
 ---@field name string?
 ---@field decision integer? the decision that waits for the user

@@ -76,6 +76,8 @@ local function doing(chat)
     return "failed · :CursorAgent restart", "CursorAgentBarError"
   elseif status.state == "stopped" then
     return "stopped", "CursorAgentBarState"
+  elseif status.state == "starting" and status.error then
+    return "does not answer · :CursorAgent restart", "CursorAgentBarError"
   elseif status.state == "starting" then
     return spinner(chat) .. " starting", "CursorAgentSpinner"
   elseif status.stuck then
@@ -90,23 +92,73 @@ local function doing(chat)
 end
 
 ---@param usage table?
----@return string?
-local function usage_text(usage)
+---@return string? context
+---@return string? cost
+local function usage_texts(usage)
   if not usage then
-    return nil
+    return nil, nil
   end
-  local words = {} ---@type string[]
+  local context, cost ---@type string?, string?
   if usage.used and usage.size and usage.size > 0 then
-    words[1] = ("ctx %d%%"):format(math.floor(usage.used * 100 / usage.size + 0.5))
+    context = ("ctx %d%%"):format(math.floor(usage.used * 100 / usage.size + 0.5))
   elseif usage.used then
-    words[1] = "ctx " .. format.count(usage.used)
+    context = "ctx " .. format.count(usage.used)
   end
   if usage.cost and usage.cost > 0 then
     local currency = usage.currency
-    words[#words + 1] = (not currency or currency == "USD") and ("$%.2f"):format(usage.cost)
+    cost = (not currency or currency == "USD") and ("$%.2f"):format(usage.cost)
       or ("%.2f %s"):format(usage.cost, currency)
   end
-  return #words > 0 and table.concat(words, "  ") or nil
+  return context, cost
+end
+
+---@class (exact) cursor_agent.winbar.Part
+---@field hl string
+---@field text string
+---@field gap integer columns before it
+---@field rank integer where there is little room, the highest go first
+
+---@param parts cursor_agent.winbar.Part[]
+---@return string
+local function compose(parts)
+  local words = {} ---@type string[]
+  for i, one in ipairs(parts) do
+    words[i] = (i > 1 and (" "):rep(one.gap) or "") .. part(one.hl, one.text)
+  end
+  return table.concat(words)
+end
+
+---@param parts cursor_agent.winbar.Part[]
+---@return integer columns
+---@return integer? index of the part that goes first
+local function measure(parts)
+  local columns, weakest = 0, nil ---@type integer, integer?
+  for i, one in ipairs(parts) do
+    columns = columns + (i > 1 and one.gap or 0) + format.width(one.text)
+    if one.rank > 0 and (not weakest or one.rank > parts[weakest].rank) then
+      weakest = i
+    end
+  end
+  return columns, weakest
+end
+
+---Takes whole parts away until the rest fits: half a word says nothing.
+---@param left cursor_agent.winbar.Part[]
+---@param right cursor_agent.winbar.Part[]
+---@param room integer
+local function fit(left, right, room)
+  while true do
+    local left_columns, weak_left = measure(left)
+    local right_columns, weak_right = measure(right)
+    if left_columns + right_columns <= room or not (weak_left or weak_right) then
+      return
+    end
+    if weak_left and (not weak_right or left[weak_left].rank > right[weak_right].rank) then
+      table.remove(left, weak_left)
+    else
+      table.remove(right, weak_right)
+    end
+  end
 end
 
 ---The winbar of the window being drawn.
@@ -119,36 +171,35 @@ function M.chat()
     return ""
   end
   local status = chat.status
-  -- What follows the first `%<` gives way first where there is little room.
-  local left = { part("CursorAgentBarAgent", " " .. require("cursor_agent.chat").agent_title(chat)) .. "%<" }
-  if status.mode then
-    left[#left + 1] = part("CursorAgentBarMode", status.mode)
+  local left, right = {}, {} ---@type cursor_agent.winbar.Part[], cursor_agent.winbar.Part[]
+  ---@param side cursor_agent.winbar.Part[]
+  ---@param hl string
+  ---@param text string?
+  ---@param gap integer
+  ---@param rank integer
+  local function add(side, hl, text, gap, rank)
+    if text then
+      side[#side + 1] = { hl = hl, text = text, gap = gap, rank = rank }
+    end
   end
-  local name = model(status)
-  if name then
-    left[#left + 1] = part("CursorAgentBarModel", name)
-  end
+  add(left, "CursorAgentBarAgent", require("cursor_agent.chat").agent_title(chat), 2, 4)
+  add(left, "CursorAgentBarMode", status.mode, 2, 1)
+  add(left, "CursorAgentBarModel", model(status), 2, 6)
 
-  local right = {} ---@type string[]
-  local unseen = chat.transcript:unseen(win)
-  if unseen > 0 then
-    right[#right + 1] = part("CursorAgentBarNew", ("%s %d new"):format(chat.transcript.context.icons.below, unseen))
-  end
+  local unseen = chat.transcript.tail:unseen(win)
+  local below = unseen > 0 and ("%s %d new"):format(chat.transcript.context.icons.below, unseen) or nil
   local text, hl = doing(chat)
-  if text then
-    right[#right + 1] = part(hl, text)
-  end
-  local usage = usage_text(status.usage)
-  if usage then
-    right[#right + 1] = part("CursorAgentBarState", usage)
-  end
-  if (status.queued or 0) > 0 then
-    right[#right + 1] = part("CursorAgentBarState", status.queued .. " queued")
-  end
-  if (status.pending or 0) > 0 then
-    right[#right + 1] = part("CursorAgentBarWaiting", status.pending .. " waiting")
-  end
-  return table.concat(left, "  ") .. "%#CursorAgentBarState# %=" .. table.concat(right, "   ") .. " "
+  local context, cost = usage_texts(status.usage)
+  add(right, "CursorAgentBarNew", below, 3, 2)
+  add(right, hl, text, 3, 0)
+  add(right, "CursorAgentBarState", context, 3, 3)
+  add(right, "CursorAgentBarState", cost, context and 2 or 3, 7)
+  -- It stands above the prompt as well.
+  add(right, "CursorAgentBarState", (status.queued or 0) > 0 and status.queued .. " queued" or nil, 3, 5)
+  add(right, "CursorAgentBarWaiting", (status.pending or 0) > 0 and status.pending .. " waiting" or nil, 3, 0)
+  -- A column at each end, and one between the two.
+  fit(left, right, vim.api.nvim_win_get_width(win) - 3)
+  return "%#CursorAgentBarAgent# " .. compose(left) .. "%<%#CursorAgentBarState# %=" .. compose(right) .. " "
 end
 
 ---The statusline of the chat: what the session is about.
@@ -156,7 +207,8 @@ end
 function M.title()
   local chat = chats.of_buffer(vim.api.nvim_get_current_buf())
   local title = chat and chat.status.title
-  return title and " " .. escape(format.first_line(title, 80)) or ""
+  -- Where there is little room its end is cut, not its beginning.
+  return title and " " .. escape(format.first_line(title, 80)) .. "%<" or ""
 end
 
 ---The windows of a chat in the current tab page. Redrawing one of another draws over what is on the screen.

@@ -24,6 +24,18 @@ local function is_float(win)
   return vim.api.nvim_win_get_config(win).relative ~= ""
 end
 
+M.is_float = is_float
+
+---Whether a window is still there, in the tab page of another one.
+---@param win integer?
+---@param other integer
+---@return boolean
+function M.shares_tab(win, other)
+  return win ~= nil
+    and vim.api.nvim_win_is_valid(win)
+    and vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_win_get_tabpage(other)
+end
+
 ---Whether a window holds the user's own work: not ours, not a float, not a special buffer.
 ---@param win integer
 ---@return boolean
@@ -96,6 +108,16 @@ local function set_options(win, options)
   end
 end
 
+---Whether a window has a statusline of its own. One for all windows is the user's.
+---@param win integer
+---@return boolean
+local function own_statusline(win)
+  return not is_float(win) and vim.o.laststatus ~= 3
+end
+
+---A chat in a float has the ground of other windows: that is what its text is drawn on.
+local FLOAT_GROUND = "NormalFloat:Normal,FloatBorder:WinSeparator"
+
 ---Gives a window that shows one of our buffers its options. They are local to window and buffer: another buffer in the
 ---same window has its own again.
 ---@param chat cursor_agent.Chat
@@ -104,12 +126,14 @@ end
 local function dress(chat, win, kind)
   local beside = vim.tbl_contains({ "right", "left" }, config.get().window.position)
   set_options(win, {
-    number = false,
     relativenumber = false,
     signcolumn = "no",
     foldcolumn = "0",
-    -- A margin: text that touches the separator is hard to read.
+    -- A margin: text that touches the separator is hard to read. Until the window is drawn, Neovim takes the column
+    -- to be as wide as its numbers would be; lines are measured before that, to know how many fit.
     statuscolumn = " ",
+    number = true,
+    numberwidth = 1,
     colorcolumn = "",
     cursorcolumn = false,
     list = false,
@@ -129,12 +153,12 @@ local function dress(chat, win, kind)
       foldtext = "",
       foldminlines = 0,
       -- A closed fold looks like the line it shows.
-      winhighlight = "Folded:CursorAgentFolded",
+      winhighlight = "Folded:CursorAgentFolded" .. (is_float(win) and "," .. FLOAT_GROUND or ""),
       fillchars = "fold: ,eob: ",
       conceallevel = config.get().chat.conceal and 2 or 0,
       concealcursor = "",
       winbar = "%{%v:lua.require'cursor_agent.winbar'.chat()%}",
-      statusline = is_float(win) and "" or "%{%v:lua.require'cursor_agent.winbar'.title()%}",
+      statusline = own_statusline(win) and "%{%v:lua.require'cursor_agent.winbar'.title()%}" or "",
     })
     chat.transcript:dress(win)
   else
@@ -143,10 +167,13 @@ local function dress(chat, win, kind)
       foldenable = false,
       fillchars = "eob: ",
       winfixheight = not is_float(win),
+      winhighlight = is_float(win) and FLOAT_GROUND or "",
       conceallevel = 0,
-      statusline = is_float(win) and "" or "%=<C-s> send · g? keys ",
+      statusline = own_statusline(win) and "%=<C-s> send · g? keys " or "",
     })
     chat.prompt:dress(win)
+    -- What an empty prompt says depends on the window's width.
+    chat.prompt:refresh()
   end
 end
 
@@ -221,6 +248,8 @@ local function float_configs(prompt_height)
     width = width,
     height = chat_height,
     border = M.border(),
+    -- Below the todos and the card of a decision.
+    zindex = 35,
   } ---@type vim.api.keyset.win_config
   local prompt = vim.tbl_extend("force", chat, { row = chat_height + 2, height = prompt_height })
   return chat, prompt
@@ -274,6 +303,11 @@ end
 ---@param win integer
 ---@param buf integer
 local function swap(win, buf)
+  local before = vim.api.nvim_win_get_buf(win)
+  local chat = chats.of_buffer(before)
+  if chat and chat.buf == before then
+    chat.transcript:leave(win)
+  end
   vim.api.nvim_set_option_value("winfixbuf", false, { win = win, scope = "local" })
   vim.api.nvim_win_set_buf(win, buf)
 end
@@ -328,7 +362,8 @@ function M.open(chat, opts)
   if not ok then
     -- No room, or a window that must not change. One of the two alone is of no use.
     close_windows(opened and { opened } or {})
-    return nil, "the chat cannot be shown here: " .. tostring(problem):gsub("^.-(E%d+: )", "%1")
+    local why = tostring(problem):gsub("^.-(E%d+: )", "%1")
+    return nil, why:find("^E36:") and "no room for the chat here" or "the chat cannot be shown here: " .. why
   end
   if opts.enter then
     M.enter_prompt(chat)
@@ -440,7 +475,13 @@ function M.attach(chat, buf, kind)
     desc = "cursor-agent: the chat and its prompt close together",
     callback = function(event)
       local win = tonumber(event.match) --[[@as integer]]
-      if closing or not vim.api.nvim_win_is_valid(win) then
+      if not vim.api.nvim_win_is_valid(win) then
+        return
+      end
+      if kind == "chat" then
+        chat.transcript:leave(win)
+      end
+      if closing then
         return
       end
       if kind == "chat" then
@@ -453,6 +494,36 @@ function M.attach(chat, buf, kind)
     end,
   })
 end
+
+vim.api.nvim_create_autocmd("WinClosed", {
+  group = GROUP,
+  desc = "cursor-agent: let the last window show another buffer, as a session that is loaded there does",
+  callback = function(event)
+    local closed = tonumber(event.match) --[[@as integer]]
+    if closing or not vim.api.nvim_win_is_valid(closed) then
+      return
+    end
+    local left = vim.tbl_filter(function(win)
+      return win ~= closed and not is_float(win)
+    end, vim.api.nvim_tabpage_list_wins(vim.api.nvim_win_get_tabpage(closed)))
+    local last = #left == 1 and left[1]
+    if last and chats.of_buffer(vim.api.nvim_win_get_buf(last)) then
+      vim.api.nvim_set_option_value("winfixbuf", false, { win = last, scope = "local" })
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd("WinNew", {
+  group = GROUP,
+  desc = "cursor-agent: keep a window of the chat for the chat, once there is another one",
+  callback = function()
+    for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+      if win ~= vim.api.nvim_get_current_win() and chats.of_buffer(vim.api.nvim_win_get_buf(win)) then
+        vim.api.nvim_set_option_value("winfixbuf", true, { win = win, scope = "local" })
+      end
+    end
+  end,
+})
 
 vim.api.nvim_create_autocmd("QuitPre", {
   group = GROUP,
@@ -509,6 +580,57 @@ vim.api.nvim_create_autocmd("VimResized", {
   end,
 })
 
+vim.api.nvim_create_autocmd("WinResized", {
+  group = GROUP,
+  desc = "cursor-agent: in a window of another size the chat still follows, and the prompt is as high as its text",
+  callback = function()
+    if not vim.api.nvim_get_mode().mode:find("^[ni]") then
+      return
+    end
+    for _, win in ipairs(vim.v.event.windows or {}) do
+      local buf = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win)
+      local chat = buf and chats.of_buffer(buf)
+      if chat and buf == chat.prompt.buf then
+        -- A window that closes below leaves its room to the prompt, not to the chat.
+        chat.prompt:fit(win)
+        chat.prompt:refresh()
+      elseif chat and buf == chat.buf and chat.transcript.tail:is_at(win) then
+        local cursor = vim.api.nvim_win_get_cursor(win)
+        chat.transcript.tail:go(win)
+        vim.api.nvim_win_set_cursor(win, cursor)
+      end
+    end
+  end,
+})
+
+---Whether a window may show another buffer than the one it has.
+---@param win integer
+---@return boolean
+local function may_change(win)
+  local buf = vim.api.nvim_win_get_buf(win)
+  local keeps = vim.o.hidden or vim.bo[buf].bufhidden == "hide" or #vim.fn.win_findbuf(buf) > 1
+  return not vim.wo[win].winfixbuf and (keeps or not vim.bo[buf].modified)
+end
+
+---The window to show a buffer in: one that has it, the code window where that may change, or a new one.
+---@param buf integer
+---@return integer
+local function window_for(buf)
+  local code = M.code_window()
+  local able = code and may_change(code) and code or nil
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_win_get_buf(win) == buf and not is_float(win) then
+      return win
+    end
+    able = able or (is_code(win) and may_change(win) and win or nil)
+  end
+  return able
+    or undisturbed(function()
+      local side = config.get().window.position == "left" and "right" or "left"
+      return open_win(buf, { split = code and "above" or side, win = code or -1 })
+    end)
+end
+
 ---Shows a file in a code window, and goes there.
 ---@param path string
 ---@param line? integer
@@ -519,18 +641,7 @@ function M.edit(path, line)
   end
   local buf = vim.fn.bufadd(path)
   vim.bo[buf].buflisted = true
-  local win ---@type integer?
-  for _, other in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-    if vim.api.nvim_win_get_buf(other) == buf and not is_float(other) then
-      win = other
-    end
-  end
-  win = win or M.code_window()
-  if not win then
-    win = undisturbed(function()
-      return open_win(buf, { split = config.get().window.position == "left" and "right" or "left", win = -1 })
-    end)
-  end
+  local win = window_for(buf)
   local chat = chats.current()
   local chat_win = chat and M.chat_window(chat)
   if chat and chat_win and is_float(chat_win) then
@@ -540,7 +651,11 @@ function M.edit(path, line)
   vim.api.nvim_set_current_win(win)
   vim.cmd("normal! m'")
   if vim.api.nvim_win_get_buf(win) ~= buf then
-    vim.api.nvim_win_set_buf(win, buf)
+    local ok, problem = pcall(vim.api.nvim_win_set_buf, win, buf)
+    if not ok then
+      -- Another Neovim has it open, a plugin refuses: the user is told in Neovim's words.
+      return nil, (tostring(problem):gsub("^.-(E%d+: )", "%1"))
+    end
   end
   if line then
     local last = vim.api.nvim_buf_line_count(buf)

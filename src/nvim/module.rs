@@ -27,6 +27,9 @@ static DRIVER: OnceLock<Driver> = OnceLock::new();
 /// The module table.
 pub fn build(lua: &Lua) -> mlua::Result<Table> {
     crate::log::catch_panics();
+    // Otherwise each field of each table is set under a protected call of its own, in case Lua runs out of memory:
+    // that is most of what a drain costs. Neovim does not survive running out of memory either.
+    lua.skip_memory_check(true);
     let module = lua.create_table()?;
     module.set("abi", ABI)?;
     module.set("version", env!("CARGO_PKG_VERSION"))?;

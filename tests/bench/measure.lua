@@ -107,24 +107,33 @@ local function measure(begin)
   end)
 end
 
----@param on_end fun()
-local function when_still(on_end)
-  -- A replay has no end of its own: it is over when nothing has come for a while. That while is not counted.
-  local seen, since = -1, uv.now()
+---@param condition fun(): boolean
+---@param callback fun()
+local function when(condition, callback)
   local timer = assert(uv.new_timer())
   timer:start(
     20,
     20,
     vim.schedule_wrap(function()
-      local lines = lines_of_largest_buffer()
-      if lines ~= seen then
-        seen, since = lines, uv.now()
-      elseif lines >= job.lines and uv.now() - since > 500 and not timer:is_closing() then
+      if not timer:is_closing() and condition() then
         timer:close()
-        on_end()
+        callback()
       end
     end)
   )
+end
+
+---@param on_end fun()
+local function when_still(on_end)
+  -- A replay has no end of its own: it is over when nothing has come for a while. That while is not counted.
+  local seen, since = -1, uv.now()
+  when(function()
+    local lines = lines_of_largest_buffer()
+    if lines ~= seen then
+      seen, since = lines, uv.now()
+    end
+    return lines >= job.lines and uv.now() - since > 500
+  end, on_end)
 end
 
 local function with_plugin()
@@ -136,22 +145,24 @@ local function with_plugin()
       finish({ error = "the agent stopped: " .. (event.data.stderr or "") })
     end,
   })
-  -- The first chat loads the library and starts the agent: that is not what is measured.
+  -- The first chat loads the library and markdown's parsers, and starts the agent: that is not what is measured.
   assert(agent.open({ cwd = job.cwd }))
   vim.api.nvim_create_autocmd("User", {
     pattern = "CursorAgentReady",
     once = true,
-    callback = vim.schedule_wrap(function()
-      measure(function(on_end)
-        if job.load then
-          assert(agent.load(job.load, { cwd = job.cwd }))
-          when_still(on_end)
-        else
-          vim.api.nvim_create_autocmd("User", { pattern = "CursorAgentTurnEnd", once = true, callback = on_end })
-          assert(agent.prompt("go"))
-        end
+    callback = function()
+      when(require("cursor_agent.painter").idle, function()
+        measure(function(on_end)
+          if job.load then
+            assert(agent.load(job.load, { cwd = job.cwd }))
+            when_still(on_end)
+          else
+            vim.api.nvim_create_autocmd("User", { pattern = "CursorAgentTurnEnd", once = true, callback = on_end })
+            assert(agent.prompt("go"))
+          end
+        end)
       end)
-    end),
+    end,
   })
 end
 

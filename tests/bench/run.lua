@@ -9,6 +9,9 @@ local scenarios = require("bench.scenarios")
 ---One run may take so long; the baseline needs it.
 local RUN_MS = 300000
 
+---Each scenario is played so often, by each client.
+local RUNS = 3
+
 ---@param one bench.Scenario
 ---@param client "plugin"|"baseline"
 ---@param dir string
@@ -55,6 +58,25 @@ local function run(one, client, dir)
   result:close()
   local figures = vim.json.decode(text)
   return figures
+end
+
+---The run in which the machine did least beside it. What the client itself causes is in every one.
+---@param one bench.Scenario
+---@param client "plugin"|"baseline"
+---@param dir string
+---@return table figures
+local function quietest(one, client, dir)
+  local best ---@type table?
+  for _ = 1, RUNS do
+    local figures = run(one, client, dir)
+    if figures.error or figures.complete == false then
+      return figures
+    end
+    if not best or figures.longest_ms < best.longest_ms then
+      best = figures
+    end
+  end
+  return assert(best)
 end
 
 ---@param ms number?
@@ -130,11 +152,17 @@ print(("%-38s %-9s %s"):format(
     return column[1]
   end)
 ))
+local blocked = {} ---@type table<string, { all: number, on_cpu: number }>
 for _, one in ipairs(scenarios.all()) do
   if one.name:find(arg[1] or "", 1, true) then
     for _, client in ipairs({ "plugin", "baseline" }) do
       if not arg[2] or arg[2] == client then
-        local figures = run(one, client, dir)
+        local figures = quietest(one, client, dir)
+        local so_far = blocked[client] or { all = 0, on_cpu = 0 }
+        blocked[client] = {
+          all = so_far.all + (figures.over_ms or 0),
+          on_cpu = so_far.on_cpu + (figures.over_cpu_ms or 0),
+        }
         local text = figures.error or row(function(column)
           return column[2](figures)
         end)
@@ -143,5 +171,9 @@ for _, one in ipairs(scenarios.all()) do
       end
     end
   end
+end
+for client, time in vim.spairs(blocked) do
+  local text = "in gaps above 16 ms, all scenarios, %-9s %12s, on CPU %s"
+  print(text:format(client .. ":", milliseconds(time.all), milliseconds(time.on_cpu)))
 end
 vim.fn.delete(dir, "rf")

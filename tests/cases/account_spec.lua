@@ -1,4 +1,4 @@
--- Logging out and deleting a past session: asked of an agent that offers it, refused by name for one that does not.
+-- Logging out, deleting and loading a past session: asked of the agent of the chat one is in.
 
 local T = require("harness")
 
@@ -35,4 +35,15 @@ T.case("an agent that does not offer them is not asked", { width = 120 }, functi
   nvim:keys(":CursorAgent delete<CR>")
   nvim:wait_screen("name the session")
   T.eq(#agent:received("logout") + #agent:received("session/delete"), 0)
+end)
+
+T.case("a past session is loaded from the agent of the chat one is in", { width = 120 }, function(nvim)
+  local agent = T.agent({ profile = "cursor" })
+  nvim:use(agent, { agent = "demo" })
+  nvim:cmd("CursorAgent new test")
+  nvim:wait_state("idle")
+  nvim:keys("<Esc>:CursorAgent load old-session<CR>")
+  nvim:wait(function()
+    return #agent:received("session/load") == 1
+  end, "the agent to be asked")
 end)

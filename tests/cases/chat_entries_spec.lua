@@ -245,3 +245,83 @@ picture("subagent", {
   },
   { text = "Both done.\n" },
 })
+
+T.case("what markdown is read with is made ready once", function(nvim)
+  nvim:use(T.agent({}))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:wait("require('cursor_agent.painter').idle()")
+  local same = nvim:lua([[
+    local get = vim.treesitter.query.get
+    local before = { get("markdown", "highlights"), get("markdown_inline", "injections") }
+    collectgarbage()
+    collectgarbage()
+    return { before[1] == get("markdown", "highlights"), before[2] == get("markdown_inline", "injections") }
+  ]])
+  T.eq(same, { true, true })
+end)
+
+T.case("a language is made ready when nothing is typed", function(nvim)
+  nvim:use(T.agent({ turns = { { { text = "```c\nint x;\n```\n" } } } }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:lua([[
+    local get, typed = vim.treesitter.query.get, 0
+    vim.on_key(function() typed = vim.uv.hrtime() end)
+    vim.treesitter.query.get = function(lang, name)
+      if lang == "c" then
+        _G.still_ms = _G.still_ms or (vim.uv.hrtime() - typed) / 1e6
+      end
+      return get(lang, name)
+    end
+  ]])
+  nvim:keys("Go on<C-s>")
+  nvim:wait_screen("int x;")
+  nvim:keys("one more thing")
+  nvim:wait("_G.still_ms ~= nil", "the language is loaded")
+  local still = nvim:lua("return _G.still_ms")
+  T.ok(still >= 190, ("a key was typed %d ms before"):format(still))
+end)
+
+---The colours on a line of the chat that holds a text, as `group text`.
+---@param nvim harness.Child
+---@param text string
+---@return string[]
+local function colours(nvim, text)
+  return nvim:lua(
+    [[
+    local buf, wanted = require("cursor_agent.chats").all()[1].buf, ...
+    local ns = vim.api.nvim_get_namespaces().cursor_agent_syntax
+    local found = {}
+    for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+      if line:find(wanted, 1, true) then
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, ns, { row - 1, 0 }, { row - 1, -1 }, { details = true })) do
+          found[#found + 1] = ("%s %s"):format(mark[4].hl_group, line:sub(mark[3] + 1, mark[4].end_col))
+        end
+      end
+    end
+    return found
+  ]],
+    text
+  )
+end
+
+T.case("code of a language without a parser has the colours of Vim's syntax file", { width = 100 }, function(nvim)
+  local windows = #nvim:api("nvim_list_wins")
+  -- The last name is that of a program among the syntax files.
+  local message = "```py\ndef greet():\n    return 1\n```\n\n```hitest\nplain\n```\n"
+  local diff = { type = "diff", path = "/x/a.py", oldText = "x = 1\n", newText = "while True: pass\n" }
+  local call = { sessionUpdate = "tool_call", toolCallId = "e", title = "Edit", kind = "edit", status = "completed" }
+  call.content = { diff }
+  nvim:use(T.agent({ turns = { { { text = message }, { update = call }, { text = "Done." } } } }))
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait_screen("Done.")
+  for text, expected in pairs({ ["def greet"] = "Statement def", ["while True"] = "Statement while" }) do
+    nvim:wait(function()
+      return vim.list_contains(colours(nvim, text), expected)
+    end, expected)
+  end
+  T.eq(colours(nvim, "plain"), {})
+  T.eq(#nvim:api("nvim_list_wins"), windows + 2, "the chat's windows and no other")
+end)

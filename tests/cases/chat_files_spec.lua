@@ -195,6 +195,116 @@ T.case("a buffer with unsaved changes is not reloaded over; the difference is of
   T.ok(not nvim:sees("conflict:"), "settled")
 end)
 
+---A file the agent deletes by itself.
+---@param path string
+---@return table[]
+local function delete(path)
+  local call = { toolCallId = "d-" .. path, title = "Delete", kind = "delete", status = "completed" }
+  local update = { sessionUpdate = "tool_call", locations = { { path = "${cwd}/" .. path } } }
+  return { { remove_file = path }, { update = vim.tbl_extend("force", update, call) } }
+end
+
+T.case("a buffer whose file the agent deletes keeps its text, and says how to bring it back", OPTS, function(nvim)
+  start(nvim, { delete("a.txt"), delete("a.txt"), edit("a.txt", replaced("line 20", "theirs")), delete("a.txt") })
+  nvim:prompt("delete", { open = false })
+  nvim:wait_turns(1)
+  local said = "the agent deleted or moved a.txt; its text is still in the buffer, and `:w` there brings the file back"
+  ---@return integer
+  local function times()
+    return select(2, nvim:messages():gsub("\n", " "):gsub("  +", " "):gsub(vim.pesc(said), ""))
+  end
+  T.eq(times(), 1)
+  T.eq(in_buffer(nvim), TEXT)
+  nvim:cmd("checktime")
+  nvim:lua("vim.api.nvim_exec_autocmds('FocusGained', {})")
+  T.eq(nvim:messages():match("E211[^\n]*"), nil, "Neovim has nothing to add")
+  nvim:cmd("write")
+  T.eq(on_disk(nvim), TEXT)
+  nvim:prompt("again", { open = false })
+  nvim:wait_turns(2)
+  T.eq(times(), 2)
+  T.eq(in_buffer(nvim), TEXT)
+  -- The agent brings it back by itself, and takes it away again.
+  nvim:prompt("write", { open = false })
+  nvim:wait_turns(3)
+  T.eq(in_buffer(nvim), replaced("line 20", "theirs"))
+  nvim:prompt("and again", { open = false })
+  nvim:wait_turns(4)
+  T.eq(times(), 3)
+end)
+
+T.case("unsaved text in a very large file is named and kept, and never attached", OPTS, function(nvim)
+  local line = ("x"):rep(1023) .. "\n"
+  local big = line:rep(11 * 1024)
+  local file = assert(io.open(nvim.work .. "/big.txt", "wb"))
+  file:write(big)
+  file:close()
+  local call = { sessionUpdate = "tool_call", toolCallId = "e", title = "Edit", kind = "edit", status = "completed" }
+  call.locations = { { path = "${cwd}/big.txt" } }
+  local agent = start(nvim, {
+    { { text = "read" } },
+    { { write_file = { path = "big.txt", text = "theirs\n" .. big } }, { update = call } },
+  })
+  nvim:cmd("edit big.txt")
+  nvim:keys("Smine<Esc>")
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  nvim:wait_screen("unsaved: big.txt")
+  nvim:keys("ga")
+  nvim:wait_screen("too large to attach: big.txt (gs saves)")
+  nvim:lua("require('cursor_agent').setup({ prompt = { unsaved = 'attach' } })")
+  nvim:prompt("read")
+  nvim:wait_turns(1)
+  T.eq(#agent:received("session/prompt")[1].params.prompt, 1)
+  nvim:prompt("edit")
+  nvim:wait_turns(2)
+  local said = nvim:messages():gsub("\n", " "):gsub("  +", " ")
+  T.contains(said, "the agent changed big.txt on disk; your unsaved changes are untouched")
+  T.contains(said, "`:w!` there writes yours, `:e!` takes the agent's")
+  T.eq(nvim:lua("return vim.fn.getbufline('big.txt', 1)[1]"), "mine")
+end)
+
+T.case("a conflict is not written over by gs, and is settled in one place", OPTS, function(nvim)
+  start(nvim, { edit("a.txt", replaced("line 20", "theirs")) })
+  nvim:keys("2GSmine<Esc>")
+  nvim:cmd("CursorAgent open")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  nvim:wait_screen("conflict: a.txt (:CursorAgent conflicts)")
+  T.ok(not nvim:sees("unsaved:"), "it is named once")
+  nvim:lua(
+    "vim.schedule(function() require('cursor_agent.window').enter_prompt(require('cursor_agent.chats').current()) end)"
+  )
+  nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt")
+  nvim:keys("<Esc>gs")
+  nvim:wait(function()
+    return nvim:messages():find("a.txt was changed by the agent too: :CursorAgent conflicts", 1, true)
+  end, "it to be said")
+  T.eq(on_disk(nvim), replaced("line 20", "theirs"), "nothing is written over")
+  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[3]) end")
+  nvim:cmd("CursorAgent conflicts")
+  nvim:wait_screen_without("conflict:")
+  nvim:wait_screen_without("unsaved:")
+end)
+
+T.case("text that was kept in a conflict is written without another question", OPTS, function(nvim)
+  start(nvim, { edit("a.txt", replaced("line 20", "theirs")) })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[2]) end")
+  nvim:cmd("CursorAgent conflicts")
+  T.eq(in_buffer(nvim), replaced("line 2", "mine"))
+  T.eq(nvim:lua("return vim.bo.modified"), true)
+  nvim:cmd("checktime")
+  nvim:keys("u")
+  T.eq(in_buffer(nvim), TEXT, "u takes back what was typed last")
+  nvim:keys("<C-r>:write<CR>")
+  nvim:wait(function()
+    return on_disk(nvim) == replaced("line 2", "mine")
+  end, "it to be written")
+end)
+
 T.case("an edit while the user types in the prompt takes neither the cursor nor the mode", OPTS, function(nvim)
   start(nvim, { edit("a.txt", "first\n" .. TEXT) })
   nvim:keys("25G")

@@ -105,6 +105,26 @@ T.case("a draft outlives Neovim, and so do sent prompts", OPTS, function(nvim)
   end)
 end)
 
+T.case("a draft outlives a Neovim that is killed", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("half a thou")
+  local path = nvim:lua("return vim.fn.stdpath('state') .. '/cursor-agent/drafts.json'")
+  local function kept()
+    local file = io.open(path, "rb")
+    local text = file and file:read("*a") or "{}"
+    if file then
+      file:close()
+    end
+    return vim.json.decode(text)["session-1"]
+  end
+  nvim:wait(function()
+    return kept() == "half a thou"
+  end, "the draft, while it is still written")
+  nvim:kill("sigkill")
+  nvim:wait_exit()
+  T.eq(kept(), "half a thou")
+end)
+
 T.case("a mentioned file goes along, lines of it as text", OPTS, function(nvim)
   local agent = start(nvim)
   nvim:keys("See @src/parser.lua and @src/parser.lua:3-4, mail me@example.org @nothing @{read me.md}<C-s>")
@@ -179,7 +199,7 @@ T.case("a large paste becomes an attachment, and undo brings it back as text", O
   local agent = start(nvim)
   local text = table.concat(vim.fn.map(vim.fn.range(1, 100), "'pasted ' . v:val"), "\n")
   nvim:keys("Look at ")
-  nvim:api("nvim_paste", text, true, -1)
+  nvim:api("nvim_paste", text .. "\n", true, -1)
   nvim:wait(function()
     return vim.deep_equal(lines(nvim), { "Look at [paste 1: 100 lines]" })
   end, "the name of the paste")
@@ -187,7 +207,7 @@ T.case("a large paste becomes an attachment, and undo brings it back as text", O
   nvim:wait_turns(1)
   local blocks = prompt(agent, 1)
   T.eq(blocks[1].text, "Look at [paste 1: 100 lines] please")
-  T.eq(blocks[2].text, "[paste 1: 100 lines]\n" .. text)
+  T.eq(blocks[2].text, "[paste 1: 100 lines]\n" .. text .. "\n")
   nvim:lua("vim.fn.setreg('a', ..., 'l')", text)
   nvim:keys('<Esc>"ap')
   nvim:wait(function()
@@ -228,6 +248,124 @@ T.case("a paste is taken as it is, whatever stands around it", OPTS, function(nv
   nvim:keys("<C-s>")
   nvim:wait_turns(2)
   T.eq(prompt(agent, 2), prompt(agent, 1))
+end)
+
+---Leaves the chat for a new one, as after a restart, and takes the prompt sent last.
+---@param nvim harness.Child
+---@param shown string
+local function recall_in_new_chat(nvim, shown)
+  nvim:cmd("CursorAgent! close")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("<Up>")
+  nvim:wait_screen(shown)
+end
+
+T.case("a prompt of the history brings its pastes along into another chat", OPTS, function(nvim)
+  local agent = start(nvim)
+  local first = paste(nvim, "one ", 50)
+  nvim:keys("<CR>")
+  local second = paste(nvim, "two ", 60)
+  nvim:keys("<C-s>")
+  nvim:wait_turns(1)
+  nvim:cmd("CursorAgent! close")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  -- What is pasted here has the label that another text has there.
+  local third = paste(nvim, "three ", 50)
+  nvim:keys("<Esc>gg<Up>")
+  nvim:wait_screen("[paste 2: 50 lines]")
+  T.eq(lines(nvim), { "[paste 2: 50 lines]", "[paste 3: 60 lines]" })
+  nvim:keys("A [paste 1: 50 lines]<Esc><CR>")
+  nvim:wait(function()
+    return #agent:received("session/prompt") == 2
+  end, "the prompt")
+  local texts = {} ---@type string[]
+  for _, block in ipairs(prompt(agent, 2)) do
+    texts[#texts + 1] = block.text
+  end
+  T.eq(texts, {
+    "[paste 2: 50 lines]\n[paste 3: 60 lines] [paste 1: 50 lines]",
+    "[paste 1: 50 lines]\n" .. third,
+    "[paste 2: 50 lines]\n" .. first,
+    "[paste 3: 60 lines]\n" .. second,
+  })
+end)
+
+T.case("a paste that is no longer kept is said to be gone", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("See ")
+  paste(nvim, "one ", 50)
+  nvim:keys("<C-s>")
+  nvim:wait_turns(1)
+  recall_in_new_chat(nvim, "See [paste 1: 50 lines]")
+  nvim:lua("vim.fn.delete(vim.fn.stdpath('state') .. '/cursor-agent/pastes', 'rf')")
+  recall_in_new_chat(nvim, "See [paste 1: 50 lines, no longer kept]")
+end)
+
+T.case("what is kept of pastes has its bounds, the oldest goes first", function(nvim)
+  local left = nvim:lua([[
+    local store = require("cursor_agent.store")
+    local names = {}
+    for i, letter in ipairs({ "a", "b", "c", "d" }) do
+      names[i] = store.keep_text(letter:rep(3 * 1024 * 1024))
+    end
+    return vim.tbl_map(function(name)
+      return (store.kept_text(name) or "gone"):sub(1, 4)
+    end, names)
+  ]])
+  T.eq(left, { "gone", "gone", "cccc", "dddd" })
+end)
+
+T.case("a draft outlives an empty chat beside it", OPTS, function(nvim)
+  start(nvim)
+  local function drafts()
+    return nvim:lua([[
+      local kept = require("cursor_agent.store").read("drafts")
+      return { kept["session-1"] or "", kept["session-2"] or "", kept["dir:" .. vim.uv.cwd()] or "" }
+    ]])
+  end
+  ---@param expected string[]
+  local function wait_drafts(expected)
+    nvim:wait(function()
+      return vim.deep_equal(drafts(), expected)
+    end, "the drafts " .. vim.inspect(expected))
+  end
+  nvim:keys("half a thou")
+  wait_drafts({ "half a thou", "", "half a thou" })
+  nvim:cmd("stopinsert")
+  nvim:cmd("CursorAgent new")
+  nvim:wait("require('cursor_agent.chats').current().status.session_id == 'session-2'", "the other chat")
+  nvim:keys("x")
+  wait_drafts({ "half a thou", "x", "x" })
+  nvim:keys("<BS>")
+  wait_drafts({ "half a thou", "", "" })
+  nvim:cmd("stopinsert")
+  nvim:lua("require('cursor_agent.window').open(require('cursor_agent.chats').all()[1], { enter = true })")
+  nvim:wait_screen("half a thou")
+  nvim:keys("ght")
+  wait_drafts({ "half a thought", "", "half a thought" })
+  nvim:cmd("doautocmd VimLeavePre")
+  T.eq(drafts(), { "half a thought", "", "half a thought" })
+end)
+
+T.case("where nothing can be kept, writing and sending work all the same", OPTS, function(nvim)
+  nvim:lua([[
+    local store = require("cursor_agent.store")
+    store.dir = function() return vim.v.progpath .. "/kept" end
+    local write = store.write
+    store.write = function(...)
+      _G.tried = true
+      return write(...)
+    end
+  ]])
+  start(nvim)
+  nvim:keys("hello")
+  nvim:wait("_G.tried", "the draft to be kept")
+  nvim:keys("<C-s>")
+  nvim:wait_screen("One.")
+  T.eq(lines(nvim), { "" })
+  T.ok(not nvim:messages():find("E739", 1, true), "nothing is said about it")
 end)
 
 T.case("a draft with a paste in it is kept whole", OPTS, function(nvim)
@@ -275,10 +413,21 @@ T.case("commands and mentions complete by 'completefunc' alone, while typing", O
   T.eq(nvim:lua("return vim.fn.pumvisible()"), 0)
 end)
 
+T.case("what was taken from the list is not offered again", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("see @pars")
+  nvim:wait_screen("@src/parser.lua")
+  nvim:keys("<C-n><C-y>")
+  T.eq(lines(nvim), { "see @src/parser.lua" })
+  T.eq(nvim:lua("return vim.fn.pumvisible()"), 0)
+  nvim:keys("<BS>")
+  nvim:wait("vim.fn.pumvisible() == 1", "the list, for another word")
+end)
+
 T.case("blink.cmp and nvim-cmp get the same items", OPTS, function(nvim)
   start(nvim)
   nvim:keys("@src")
-  nvim:wait("#require('cursor_agent.complete').files(vim.fn.getcwd()) > 0", "the files")
+  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) > 0", "the files")
   local items = nvim:lua([[
     local blink, cmp
     require("cursor_agent.completion.blink").new():get_completions({ line = "@src", cursor = { 1, 4 } }, function(r) blink = r.items end)
@@ -398,6 +547,49 @@ T.case("<S-Tab> cycles the mode, and the winbar shows it", OPTS, function(nvim)
   nvim:wait_screen(" test  agent")
 end)
 
+T.case("the winbar gives up whole parts where there is little room, and never what waits", OPTS, function(nvim)
+  start(nvim, {
+    {
+      {
+        update = {
+          sessionUpdate = "usage_update",
+          used = 34000,
+          size = 100000,
+          cost = { amount = 0.12, currency = "USD" },
+        },
+      },
+      { permission = { toolCall = { toolCallId = "t", title = "`ls`", kind = "execute" } } },
+    },
+  }, { attention = { notify = false } })
+  nvim:keys("go<C-s>next<C-s><Esc>")
+  nvim:wait_screen("1 waiting")
+  nvim:lua([[_G.bar = function(width)
+    local chat = require("cursor_agent.chats").current()
+    local win = require("cursor_agent.window").chat_window(chat)
+    vim.api.nvim_win_set_width(win, width)
+    local text = vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true }).str
+    return (text:gsub("%S+ %d:%d%d", "* 0:00"):gsub("%s+", " "))
+  end]])
+  T.eq(nvim:lua("return bar(70)"), " test agent Auto * 0:00 ctx 34% $0.12 1 queued 1 waiting ")
+  T.eq(nvim:lua("return bar(60)"), " test agent Auto * 0:00 ctx 34% 1 queued 1 waiting ")
+  T.eq(nvim:lua("return bar(53)"), " test agent * 0:00 ctx 34% 1 queued 1 waiting ")
+  T.eq(nvim:lua("return bar(40)"), " agent * 0:00 ctx 34% 1 waiting ")
+  T.eq(nvim:lua("return bar(30)"), " agent * 0:00 1 waiting ")
+end)
+
+T.case("an empty prompt says what it takes, as much as fits", OPTS, function(nvim)
+  start(nvim, { { { permission = { toolCall = { toolCallId = "t", title = "`ls`", kind = "execute" } } } } })
+  nvim:wait_screen("Ask test · <C-s> sends · / commands · @ context")
+  T.ok(not nvim:sees("context · g"), "no half words")
+  nvim:keys("<Esc>:vertical resize 60<CR>")
+  nvim:wait_screen("@ context · g? keys")
+  nvim:keys("igo<C-s>")
+  nvim:wait_screen("1 waiting")
+  nvim:wait_screen("Next prompt: it is queued until the turn ends")
+  nvim:keys("<Esc>:vertical resize 40<CR>")
+  nvim:wait_screen("Next prompt, queued ")
+end)
+
 T.case("the winbar tells time, context and what waits, the statusline in short", OPTS, function(nvim)
   start(nvim, {
     {
@@ -418,4 +610,111 @@ T.case("the winbar tells time, context and what waits, the statusline in short",
   nvim:wait_screen("0:01")
   T.eq(nvim:lua("return (require('cursor_agent').statusline():gsub('%d:%d%d', '0:00'))"), "test 0:00 1 queued")
   nvim:expect_screen("chat-winbar")
+end)
+
+T.case("the winbar says when the session does not come", OPTS, function(nvim)
+  nvim:use(T.agent({ on = { ["session/new"] = { { hang = true } } } }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_screen("starting")
+  -- The engine's tests let the half minute pass; here only what is shown counts.
+  nvim:lua("require('cursor_agent.chats').all()[1].status.error = 'late'")
+  nvim:wait_screen("does not answer · :CursorAgent restart")
+end)
+
+T.case("files complete and go along whatever they are called", {
+  width = 120,
+  height = 24,
+  files = { ["é ü/b c.lua"] = "1\n", ["src/@app/[id].ts"] = "1\n", ["あ.lua"] = "1\n", ['a"b.lua'] = "1\n" },
+}, function(nvim)
+  vim.system({ "git", "init", "-q" }, { cwd = nvim.work }):wait()
+  local agent = T.agent({ turns = { { { text = "Yes." } } } })
+  nvim:use(agent)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) == 4", "the listing")
+  ---@param typed string
+  ---@param word string
+  local function check(typed, word)
+    nvim:keys("<Esc>cc" .. typed)
+    nvim:wait("vim.fn.pumvisible() == 1", "the menu")
+    nvim:keys("<C-n><C-y> ")
+    nvim:wait(("vim.api.nvim_get_current_line() == %q"):format(word .. " "), word)
+  end
+  check("@é", "@{é ü/b c.lua}")
+  check("@{é ü/b", "@{é ü/b c.lua}")
+  check("@src/@a", "@{src/@app/[id].ts}")
+  check("@あ", "@あ.lua")
+  check("@ab", '@a"b.lua')
+  nvim:keys("<Esc>ccSee @{é ü/b c.lua}, @src/@app/[id].ts and @あ.lua,@a<C-e><C-s>")
+  nvim:wait_turns(1)
+  T.eq(
+    nvim:lua("return require('cursor_agent').transcript()[1].context"),
+    { "@é ü/b c.lua", "@src/@app/[id].ts", "@あ.lua" }
+  )
+end)
+
+T.case("the best of many files is offered, not the first", OPTS, function(nvim)
+  nvim:use(T.agent({ turns = {} }))
+  for i = 1, 300 do
+    vim.fn.writefile({}, ("%s/%03d_in_it_x.lua"):format(nvim.work, i))
+  end
+  vim.fn.mkdir(nvim.work .. "/zeta")
+  vim.fn.writefile({}, nvim.work .. "/zeta/init.lua")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) > 300", "the listing")
+  nvim:keys("@init")
+  nvim:wait_screen("@zeta/init.lua")
+end)
+
+T.case("@diff works before the first commit, and says in a line why it cannot", OPTS, function(nvim)
+  local agent = T.agent({ turns = { { { text = "Yes." } } } })
+  nvim:use(agent)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("See @diff <C-s>")
+  nvim:wait(function()
+    return nvim:messages():find("not a git repository", 1, true)
+  end, "the reason")
+  T.eq(select(2, nvim:messages():gsub("\n", "\n")), 0, "in one line")
+  vim.system({ "git", "init", "-q" }, { cwd = nvim.work }):wait()
+  vim.fn.writefile({ "new" }, nvim.work .. "/new.txt")
+  vim.system({ "git", "add", "new.txt" }, { cwd = nvim.work }):wait()
+  nvim:keys("<C-s>")
+  nvim:wait_turns(1)
+  T.contains(vim.inspect(agent:received("session/prompt")[1].params.prompt), "+new")
+end)
+
+T.case("<Up> and <Down> walk the rows of a long line before they look through the history", OPTS, function(nvim)
+  nvim:use(T.agent({ turns = { { { text = "Yes." } } } }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("older<C-s>")
+  nvim:wait_turns(1)
+  local long = vim.trim(("word "):rep(20))
+  nvim:keys(long)
+  local function line()
+    return nvim:api("nvim_get_current_line")
+  end
+  nvim:wait(("vim.api.nvim_get_current_line() == %q"):format(long), "the text")
+  nvim:keys("<Up>")
+  T.eq(line(), long, "one row up")
+  nvim:keys("<Up>")
+  nvim:wait("vim.api.nvim_get_current_line() == 'older'", "the history")
+  nvim:keys("<Down>")
+  nvim:wait(("vim.api.nvim_get_current_line() == %q"):format(long), "the draft")
+  nvim:keys("<Esc>0<Down>")
+  T.eq(line(), long)
+  nvim:keys("<Up><Up>")
+  nvim:wait("vim.api.nvim_get_current_line() == 'older'", "the history in Normal mode")
+end)
+
+T.case("a list of queued prompts that closes by itself goes back to the prompt", OPTS, function(nvim)
+  start(nvim, { { { wait_ms = 300 }, { text = "One." } }, { { text = "Two." } } })
+  nvim:keys("first<C-s>second<C-s><Esc>")
+  nvim:wait_screen("queued 1")
+  nvim:keys("gQ")
+  nvim:wait("vim.bo.filetype == 'cursoragent-queue'", "the list")
+  nvim:wait_turns(2)
+  nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt")
 end)

@@ -153,6 +153,18 @@ T.case("exports the conversation as markdown, to a buffer or a file", OPTS, func
   T.contains(table.concat(vim.fn.readfile(nvim.work .. "/talk.md"), "\n"), "Second answer.")
   nvim:keys(":CursorAgent export talk.md<CR>")
   nvim:wait_screen("exists already")
+  nvim:keys(":CursorAgent export nowhere/talk.md<CR>")
+  nvim:wait_screen("cursor-agent: E482: Can't open file")
+end)
+
+T.case("g? lists the keys of the window one is in first", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("wincmd j")
+  nvim:keys("<Esc>g?")
+  nvim:wait("vim.bo.filetype == 'cursoragent-help'", "the keys")
+  T.eq(nvim:lua("return vim.fn.getline(1)"), " In the prompt")
+  nvim:keys("/In the chat<CR>")
+  T.eq(nvim:lua("return vim.fn.getline('.')"), " In the chat")
 end)
 
 T.case("g? lists the keys of every buffer", OPTS, function(nvim)
@@ -191,6 +203,15 @@ T.case("modes, models and options are chosen with vim.ui.select", OPTS, function
     local status = nvim:status()
     return status.model == status.models[2].id
   end, "the model")
+end)
+
+T.case("an option there is not is answered with those there are", OPTS, function(nvim)
+  local low = { value = "low", name = "Low" }
+  local effort = { id = "effort", name = "Effort", type = "select", currentValue = "low", options = { low } }
+  nvim:use(T.agent({ session = { configOptions = { effort } } }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  T.contains(nvim:cmd("CursorAgent option nonsense"), "no option `nonsense`; it has effort")
 end)
 
 T.case("what the user opened stays open when the call is drawn anew, and in a window opened later", OPTS, function(nvim)
@@ -233,6 +254,151 @@ T.case("what the user opened stays open when the call is drawn anew, and in a wi
   T.ok(not nvim:sees("│ c"), "the other one is still closed")
   nvim:cmd("CursorAgent close")
   nvim:cmd("CursorAgent open")
-  nvim:wait_screen("Read y")
+  nvim:wait_screen("Read   y")
   T.ok(not nvim:sees("│ c"), "closed in the new window")
+end)
+
+T.case("<CR> follows a path however it is written", {
+  width = 140,
+  height = 36,
+  files = { ["src/あ.lua"] = "1\n2\n3\n", ["my dir/a b.lua"] = "1\n2\n3\n" },
+}, function(nvim)
+  nvim:use(T.agent({
+    turns = {
+      {
+        {
+          text = "a src/あ.lua:2 x\n\nb `my dir/a b.lua:3` x\n\nc [link](<my dir/a b.lua>)\n\nd file://${cwd}/my%20dir/a%20b.lua#L2\n\n"
+            .. "e **src/あ.lua:3**\n\nf [top](#top)",
+        },
+      },
+    },
+  }))
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  ---@param first string
+  ---@param keys string
+  ---@param place string
+  local function check(first, keys, place)
+    nvim:cmd("2wincmd w")
+    nvim:keys(("gg/^%s <CR>%s<CR>"):format(first, keys))
+    nvim:wait(("(vim.fn.expand('%%:.') .. ':' .. vim.fn.line('.')) == %q"):format(place), place)
+  end
+  check("a", "W", "src/あ.lua:2")
+  check("b", "WW", "my dir/a b.lua:3")
+  check("c", "W", "my dir/a b.lua:3")
+  check("d", "W", "my dir/a b.lua:2")
+  check("e", "W", "src/あ.lua:3")
+  nvim:cmd("2wincmd w")
+  nvim:keys("gg/^f <CR>W<CR>")
+  nvim:wait_screen("nothing to open here")
+end)
+
+T.case("<CR> finds room for a file where the code window must keep its own", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("1wincmd w | edit other.lua | setlocal winfixbuf")
+  nvim:cmd("2wincmd w")
+  nvim:keys("gg/src.parser.lua:5<CR><CR>")
+  nvim:wait("vim.fn.expand('%:t') == 'parser.lua'", "a window of its own")
+  T.eq(nvim:lua("return { vim.fn.line('.'), #vim.api.nvim_tabpage_list_wins(0) }"), { 5, 4 })
+
+  nvim:cmd("close | set nohidden")
+  nvim:cmd("1wincmd w | setlocal nowinfixbuf")
+  nvim:keys("iunsaved<Esc>")
+  nvim:cmd("2wincmd w")
+  nvim:keys("gg/src.parser.lua:5<CR><CR>")
+  nvim:wait("vim.fn.expand('%:t') == 'parser.lua'", "a window of its own")
+  T.ok(nvim:sees("unsaved"), "what was written is still there")
+end)
+
+T.case("a code block is taken as it is meant, out of lists, quotations and other blocks", OPTS, function(nvim)
+  local long = ("x"):rep(9000)
+  nvim:use(T.agent({
+    turns = {
+      {
+        { text = "````md\n```lua\nlocal a\n```\n````\n\n1. one\n\n   ```lua\n   local b\n     local c\n\n   ```\n\n" },
+        { text = "> ```lua\r\n> local d\r\n> ```\r\n\n~~~sh\n" .. long .. "\n~~~\n" },
+      },
+    },
+  }))
+  nvim:cmd("edit new.lua")
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:cmd("wincmd l")
+  ---@param text string
+  ---@param code string[]
+  local function check(text, code)
+    nvim:keys(("gg/%s<CR>gy"):format(text))
+    T.eq(nvim:lua("return vim.fn.getreg('\"', 1, 1)"), code)
+  end
+  check("local a", { "```lua", "local a", "```" })
+  check("local b", { "local b", "  local c", "" })
+  check("local d", { "local d" })
+  check("xxx", { long })
+  nvim:keys("gg/local b<CR>gp")
+  T.eq(
+    nvim:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('new.lua'), 0, -1, false)"),
+    { "local b", "  local c", "" }
+  )
+  nvim:cmd("1windo setlocal nomodifiable")
+  nvim:cmd("2wincmd w")
+  nvim:keys("gp")
+  nvim:wait_screen("new.lua cannot be changed")
+end)
+
+T.case("a block that was left open ends with its message in an export", OPTS, function(nvim)
+  nvim:use(T.agent({
+    turns = {
+      {
+        { text = "Look:\r\n\r\n```lua\r\nlocal x" },
+        {
+          update = {
+            sessionUpdate = "tool_call",
+            toolCallId = "e",
+            title = "Edit",
+            kind = "edit",
+            status = "completed",
+            content = { { type = "diff", path = "${cwd}/a.md", oldText = "```\na\n", newText = "```\nb\n" } },
+          },
+        },
+      },
+    },
+  }))
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:cmd("CursorAgent export talk.md")
+  local text = table.concat(vim.fn.readfile(nvim.work .. "/talk.md"), "\n")
+  T.contains(text, "Look:\n\n```lua\nlocal x\n```\n")
+  T.contains(text, "  ````diff\n   ```\n  -a\n  +b\n  ````\n")
+end)
+
+T.case("the last line of a diff keeps its colour when the call below it changes", OPTS, function(nvim)
+  local function call(id, kind, fields)
+    return { update = vim.tbl_extend("force", { sessionUpdate = id, toolCallId = kind, kind = kind }, fields) }
+  end
+  local diff = { type = "diff", path = "${cwd}/a.lua", oldText = "a\n", newText = "a\nb\nc\n" }
+  nvim:use(T.agent({
+    turns = {
+      {
+        call("tool_call", "edit", { title = "Edit", status = "completed", content = { diff } }),
+        call("tool_call", "execute", { title = "`make`", status = "in_progress" }),
+        { wait_ms = 100 },
+        call("tool_call_update", "execute", { status = "completed", content = { content("made") } }),
+      },
+    },
+  }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("go<C-s>")
+  nvim:wait_turns(1)
+  local added = nvim:lua([[
+    local buf, ns = vim.fn.bufnr("cursor-agent://1/chat"), vim.api.nvim_create_namespace("cursor_agent_mark")
+    local lines = {}
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, ns, 0, -1, { details = true })) do
+      if mark[4].hl_eol then
+        table.insert(lines, vim.trim(vim.fn.getbufline(buf, mark[2] + 1)[1]:match("%+(.*)")))
+      end
+    end
+    return lines
+  ]])
+  T.eq(added, { "b", "c" })
 end)

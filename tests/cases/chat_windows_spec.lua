@@ -148,7 +148,7 @@ T.case(":only in each window, and opening again, keep everything right", OPTS, f
   expect_layout(nvim, { "chat", "prompt" }, "prompt")
   nvim:cmd("wincmd k")
   nvim:wait_screen("Hello.")
-  T.eq(nvim:lua("return vim.wo.winbar ~= '' and vim.wo.wrap and not vim.wo.number"), true)
+  T.eq(nvim:lua("return vim.wo.winbar ~= '' and vim.wo.wrap and vim.wo.statuscolumn == ' '"), true)
   nvim:lua("require('cursor_agent').close()")
   expect_layout(nvim, { "" })
 end)
@@ -284,11 +284,71 @@ T.case("where there is no room the chat says so, and nothing is left half open",
   start(nvim)
   nvim:cmd("CursorAgent close")
   nvim:api("nvim_ui_try_resize", 100, 5)
-  T.contains(nvim:cmd("CursorAgent open"), "cursor-agent: the chat cannot be shown here: E36: Not enough room")
+  T.contains(nvim:cmd("CursorAgent open"), "cursor-agent: no room for the chat here")
   expect_layout(nvim, { "code.lua" })
   nvim:api("nvim_ui_try_resize", 100, 30)
   nvim:cmd("CursorAgent open")
   expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+end)
+
+local TINY = {
+  turns = {
+    { { text = "Hello there, this is a rather long line of text.\n" } },
+    {
+      {
+        permission = {
+          toolCall = {
+            toolCallId = "t1",
+            kind = "execute",
+            rawInput = { command = "make it so --with --long --flags" },
+          },
+        },
+      },
+    },
+  },
+}
+
+for _, size in ipairs({ { 14, 6 }, { 24, 6 }, { 40, 10 } }) do
+  local title = ("a screen of %dx%d stops nobody"):format(size[1], size[2])
+  T.case(title, { width = size[1], height = size[2], files = OPTS.files }, function(nvim)
+    nvim:use(T.agent(TINY), { window = { position = size[2] == 10 and "bottom" or "right" } })
+    nvim:cmd("edit code.lua")
+    nvim:cmd("messages clear")
+    ---@param keys string
+    local function press(keys)
+      nvim:keys(keys)
+      nvim:lua("vim.wait(50)")
+      local mode = nvim:api("nvim_get_mode")
+      T.eq({ mode.mode, mode.blocking }, { "n", false }, keys)
+    end
+    press(":CursorAgent open<CR><Esc>")
+    press(":CursorAgent prompt hi<CR>")
+    nvim:wait_turns(1)
+    press(":CursorAgent todos<CR>")
+    press(":CursorAgent prompt go<CR>")
+    nvim:wait_state("waiting")
+    press(":CursorAgent decisions<CR>")
+    nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card")
+    nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+    press("d")
+    press("q")
+    press(":CursorAgent log<CR>")
+    T.eq(nvim:messages():match("E%d+: [^\n]*"), nil)
+  end)
+end
+
+T.case("a chat deleted while its colours wait is left alone", OPTS, function(nvim)
+  start(nvim, { { { text = "An answer." } } })
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:lua([[
+    local chat = require("cursor_agent.chats").all()[1]
+    require("cursor_agent.painter").want(chat.transcript, 0, 10)
+    -- In the moment before what is left of the buffer goes as well.
+    vim.cmd("noautocmd bdelete! " .. chat.buf)
+  ]])
+  nvim:wait("require('cursor_agent.painter').idle()", "the painter")
+  T.eq(nvim:messages():match("[^\n]*attempt[^\n]*"), nil)
 end)
 
 T.case("another screen size keeps the chat's share", OPTS, function(nvim)
@@ -415,7 +475,228 @@ T.case("the user leaves the tail in the middle of a flood", OPTS, function(nvim)
     step(false)
     return at
   ]])
-  T.eq(lines, { 64, 64, 64, 1, 1 })
+  T.eq(lines, { 63, 63, 63, 1, 1 })
   nvim:wait_screen("↓ 4 new")
   T.eq(nvim:lua("return vim.bo.modifiable"), false)
+end)
+
+T.case("the end is in sight, also of lines that just do not fit into a row", OPTS, function(nvim)
+  local line = ("x"):rep(54)
+  start(nvim, { { { text = ("%s\n\n"):format(line):rep(60) .. "The end.\n" }, { text = "\nNow really.\n" } } })
+  T.eq(nvim:lua("return vim.api.nvim_win_get_width(0)"), #line)
+  nvim:keys("igo<C-s><Esc>")
+  nvim:wait_turns(1)
+  nvim:wait_screen("Now really.")
+end)
+
+T.case("a chat that follows does so in a window of another size, one that is read stays", OPTS, function(nvim)
+  local text = table.concat(
+    vim.fn.map(vim.fn.range(1, 80), "'sentence ' . v:val . ' of an answer that wraps in a narrow window'"),
+    "\n\n"
+  )
+  start(nvim, { { { text = text .. "\n\nThe end.\n" } } })
+  nvim:keys("igo<C-s><Esc>")
+  nvim:wait_turns(1)
+  nvim:wait_screen("The end.")
+  nvim:api("nvim_ui_try_resize", 60, 20)
+  nvim:wait_screen("The end.")
+  nvim:api("nvim_ui_try_resize", 160, 48)
+  nvim:wait_screen("sentence 66 of")
+  nvim:wait_screen("The end.")
+  nvim:cmd("wincmd k")
+  nvim:keys("gg")
+  nvim:api("nvim_ui_try_resize", 80, 24)
+  nvim:wait_screen("sentence 1 of")
+end)
+
+T.case("a help window that opens and closes leaves chat and prompt as they were", OPTS, function(nvim)
+  start(nvim)
+  local heights = "vim.tbl_map(vim.api.nvim_win_get_height, vim.api.nvim_tabpage_list_wins(0))"
+  local before = nvim:lua("return " .. heights)
+  nvim:cmd("wincmd h")
+  nvim:keys(":copen<CR>:help<CR>:helpclose<CR>:cclose<CR>")
+  nvim:wait(("vim.deep_equal(%s, %s)"):format(heights, vim.inspect(before)), "the heights there were before")
+end)
+
+T.case("one statusline for all windows stays the user's", OPTS, function(nvim)
+  nvim:cmd("set laststatus=3 statusline=%f\\ MINE")
+  start(nvim)
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+  nvim:wait_screen("1/prompt MINE")
+  nvim:cmd("wincmd k")
+  nvim:wait_screen("1/chat MINE")
+end)
+
+T.case("the end of a paragraph higher than the window is followed too", OPTS, function(nvim)
+  start(nvim, {
+    { { text = "Begin.\n\n" }, { chunks = { count = 400, text = "word${n} ", every_ms = 1 } }, { text = "THE END" } },
+  })
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait_screen("THE END")
+end)
+
+T.case("a selection in the chat outlives thoughts and tool calls that fold meanwhile", OPTS, function(nvim)
+  start(nvim, {
+    { { text = "one\ntwo\nthree" } },
+    {
+      { thought = "Hm." },
+      {
+        update = {
+          sessionUpdate = "tool_call",
+          toolCallId = "r",
+          title = "Read x",
+          status = "in_progress",
+          content = { { type = "content", content = { type = "text", text = "a\nb" } } },
+        },
+      },
+      { wait_ms = 50 },
+      { update = { sessionUpdate = "tool_call_update", toolCallId = "r", status = "completed" } },
+      { thought = "Well." },
+      { text = "Done." },
+    },
+  })
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:cmd("wincmd k")
+  nvim:keys("gg/two<CR>V")
+  nvim:prompt("on")
+  nvim:wait_turns(2)
+  T.eq(nvim:lua("return vim.fn.mode()"), "V")
+  nvim:keys("jy")
+  T.eq(nvim:lua("return vim.fn.getreg('\"')"), "two\nthree\n")
+  nvim:wait("vim.fn.foldclosed(vim.fn.search('Read x', 'n')) > 0", "what ended meanwhile to be folded")
+end)
+
+T.case("following goes on after a command line at the tail", OPTS, function(nvim)
+  start(
+    nvim,
+    { { { chunks = { count = 60, text = "line ${n}\n" } } }, { { text = "more\nmore" } }, { { text = "Last." } } }
+  )
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:cmd("wincmd k")
+  nvim:keys("G:echo 1")
+  nvim:prompt("on")
+  nvim:wait_turns(2)
+  nvim:keys("<Esc>")
+  nvim:prompt("on")
+  nvim:wait_turns(3)
+  nvim:wait_screen("Last.")
+end)
+
+T.case("beside a chat in a float, the queue and the log are in sight too", OPTS, function(nvim)
+  start(nvim, { { { text = "Working" }, { wait_cancel = true } } }, { window = { position = "float" } })
+  nvim:keys("ifirst<C-s>second<C-s>third<C-s><Esc>")
+  nvim:wait_screen("2 queued")
+  nvim:keys("gQ")
+  nvim:wait_screen("1. second")
+  nvim:wait_screen("2. third")
+  nvim:keys("dd")
+  nvim:wait_screen("1. third")
+  nvim:keys("q")
+  nvim:wait_screen_without("1. third")
+  nvim:keys(":CursorAgent log<CR>")
+  nvim:wait_screen("wire log  <CR> whole message")
+  nvim:wait_screen("session/prompt               {")
+  nvim:keys("q")
+  nvim:wait_screen("Working")
+end)
+
+T.case("a session can be loaded while the chat has the focus", OPTS, function(nvim)
+  nvim:cmd("edit code.lua | mksession! code.vim")
+  start(nvim)
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+  nvim:cmd("source code.vim")
+  expect_layout(nvim, { "code.lua" }, "code.lua")
+  nvim:cmd("CursorAgent")
+  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
+  nvim:cmd("only")
+  expect_layout(nvim, { "prompt" }, "prompt")
+  nvim:cmd("vsplit | edit code.lua")
+  nvim:cmd("wincmd p")
+  T.ok(nvim:lua("return vim.wo.winfixbuf"), "beside another window it is the chat's again")
+end)
+
+T.case("a chat opened again is where it was: at the end, or where it was read with its folds", OPTS, function(nvim)
+  local function lines(count)
+    return { chunks = { count = count, text = "line ${n}\n" } }
+  end
+  local call = {
+    update = {
+      sessionUpdate = "tool_call",
+      toolCallId = "r",
+      title = "Read x",
+      status = "completed",
+      content = { { type = "content", content = { type = "text", text = "what was read" } } },
+    },
+  }
+  start(nvim, { { call, lines(60) }, { lines(60), { text = "The end." } }, { { text = "one\ntwo\nAt last." } } })
+  nvim:keys("ifirst<C-s><Esc>")
+  nvim:wait_turns(1)
+  nvim:cmd("CursorAgent")
+  expect_layout(nvim, { "code.lua" })
+  nvim:prompt("second", { open = false })
+  nvim:wait_turns(2)
+  nvim:cmd("CursorAgent")
+  nvim:wait_screen("The end.")
+
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd k")
+  nvim:keys("gg]tzo")
+  nvim:wait_screen("│ what was read")
+  nvim:keys("20G")
+  nvim:cmd("CursorAgent close")
+  nvim:prompt("third", { open = false })
+  nvim:wait_turns(3)
+  nvim:cmd("CursorAgent")
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd k")
+  T.eq(nvim:lua("return vim.fn.line('.')"), 20)
+  nvim:wait_screen("│ what was read")
+  nvim:wait_screen("new ")
+  for _ = 1, 3 do
+    nvim:cmd("CursorAgent close")
+    nvim:cmd("CursorAgent open")
+  end
+  local noted = nvim:lua("return vim.tbl_count(require('cursor_agent.chats').current().transcript.tail.base)")
+  T.eq(noted, 1, "windows that are gone leave nothing behind")
+end)
+
+T.case("who scrolls by rows does so in the chat", OPTS, function(nvim)
+  nvim:cmd("set smoothscroll")
+  start(nvim, { { { chunks = { count = 60, text = "line ${n}\n" } }, { text = "The end." } } })
+  nvim:prompt("go")
+  nvim:wait_screen("The end.")
+  nvim:cmd("wincmd k")
+  T.ok(nvim:lua("return vim.bo.filetype == 'cursoragent' and vim.wo.smoothscroll"))
+end)
+
+T.case("a jump in the second window of a chat moves that one", OPTS, function(nvim)
+  start(nvim, { { { text = "Hello." } }, { { text = "Bye." } } })
+  nvim:prompt("first")
+  nvim:wait_turns(1)
+  nvim:prompt("second")
+  nvim:wait_turns(2)
+  nvim:cmd("wincmd k")
+  nvim:keys("gg")
+  nvim:cmd("split | wincmd j")
+  nvim:keys("]]")
+  T.eq(nvim:api("nvim_get_current_line"), "> second")
+  nvim:cmd("wincmd k")
+  T.eq(nvim:api("nvim_get_current_line"), "> first")
+end)
+
+T.case("sending takes the chat to its end, not the one that is read in another tab", OPTS, function(nvim)
+  start(nvim, { { { chunks = { count = 60, text = "line ${n}\n" } } }, { { text = "The end." } } })
+  nvim:prompt("first")
+  nvim:wait_turns(1)
+  nvim:cmd("wincmd k | tab split")
+  nvim:keys("20G")
+  nvim:cmd("tabprevious | wincmd j")
+  nvim:keys("isecond<C-s><Esc>")
+  nvim:wait_turns(2)
+  nvim:wait_screen("The end.")
+  nvim:cmd("tabnext")
+  T.eq(nvim:lua("return vim.fn.line('.')"), 20)
 end)

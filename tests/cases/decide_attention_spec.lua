@@ -145,3 +145,107 @@ T.case("a real terminal gets it", { width = 100 }, function(nvim)
   )
   nvim:lua("vim.fn.chansend(_G.job, '\\27:qall!\\r') vim.fn.jobwait({ _G.job }, 5000)")
 end)
+
+---An agent that says much, and asks after it.
+---@return harness.Agent
+local function talks_and_asks()
+  local lines = table.concat(vim.fn.map(vim.fn.range(1, 60), "'line ' . v:val"), "\n\n")
+  local ask = { permission = { toolCall = { toolCallId = "t", title = "`make all`", kind = "execute" } } }
+  return T.agent({ turns = { { { text = lines .. "\n\nI have to build it.\n" }, ask } } })
+end
+
+---@param nvim harness.Child
+---@param text string
+---@return integer?
+local function row_of(nvim, text)
+  for row, line in ipairs(nvim:screen()) do
+    if line:find(text, 1, true) then
+      return row
+    end
+  end
+end
+
+T.case(
+  "the card leaves what the agent says, and the state of the chat, in sight",
+  { width = 120, height = 30 },
+  function(nvim)
+    nvim:use(talks_and_asks(), { attention = { notify = false } })
+    nvim:cmd("CursorAgent")
+    nvim:wait_state("idle")
+    nvim:keys("go<C-s>")
+    nvim:wait_screen("asks to run a command")
+    nvim:wait_screen("I have to build it.")
+    nvim:wait_screen("1 waiting")
+    -- The card stands on the prompt, and the last words on the card.
+    nvim:wait(function()
+      local words, card = row_of(nvim, "I have to build it."), row_of(nvim, "asks to run")
+      local prompt = row_of(nvim, "Next prompt")
+      return words and card and prompt and words < card and card < prompt
+    end, "the words above the card above the prompt")
+    nvim:cmd("stopinsert | wincmd h")
+    nvim:wait_screen("I have to build it.")
+    nvim:wait_screen("1 waiting")
+    nvim:cmd("CursorAgent accept")
+    nvim:wait_screen_without("asks to run a command")
+    -- The room is the chat's again.
+    nvim:wait(function()
+      local words = row_of(nvim, "I have to build it.")
+      return words and words > 18
+    end, "the last words at the foot of the chat")
+  end
+)
+
+T.case("of a paragraph too high for the room above a card its end is shown", { width = 80, height = 24 }, function(nvim)
+  local paragraph = ("many words "):rep(24) .. "and the last of them."
+  local ask = { permission = { toolCall = { toolCallId = "t", title = "`make all`", kind = "execute" } } }
+  nvim:use(T.agent({ turns = { { { text = paragraph .. "\n" }, ask } } }), { attention = { notify = false } })
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("go<C-s>")
+  nvim:wait_screen("asks to run a command")
+  nvim:wait(function()
+    local words, asked, card = row_of(nvim, "last of them."), row_of(nvim, "waits for you"), row_of(nvim, "asks to run")
+    return words and asked and card and words < asked and card - asked <= 2
+  end, "the end of the paragraph, and no blank rows above the card")
+  nvim:keys("<Esc>:CursorAgent accept<CR>")
+  nvim:wait_screen_without("asks to run a command")
+  nvim:wait_screen("▎ go")
+  T.eq(nvim:lua("return vim.wo[vim.fn.win_findbuf(vim.fn.bufnr('/chat$'))[1]].smoothscroll"), false)
+end)
+
+T.case("a chat that another one replaced under a card has its room again", { width = 120, height = 30 }, function(nvim)
+  nvim:use(talks_and_asks(), { attention = { notify = false } })
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("go<C-s>")
+  nvim:wait(function()
+    local words, card = row_of(nvim, "I have to build it."), row_of(nvim, "asks to run")
+    return words and card and words < card
+  end, "the words above the card")
+  nvim:cmd("stopinsert")
+  nvim:lua("_G.first = require('cursor_agent.chats').current()")
+  nvim:cmd("CursorAgent new")
+  nvim:wait_screen_without("I have to build it.")
+  nvim:wait_screen("asks to run")
+  nvim:cmd("stopinsert | wincmd h")
+  nvim:wait(
+    "next(require('cursor_agent.chats').current().transcript.tail.hidden) ~= nil",
+    "the other chat under the card"
+  )
+  nvim:cmd("CursorAgent accept")
+  nvim:wait_screen_without("asks to run")
+  nvim:lua("require('cursor_agent.window').open(_G.first)")
+  nvim:wait_screen("I have to build it.")
+  nvim:wait(function()
+    return row_of(nvim, "I have to build it.") > 18
+  end, "the last words at the foot of the chat")
+end)
+
+T.case("the card lies over a chat in a float", { width = 100, height = 30 }, function(nvim)
+  local ask = { permission = { toolCall = { toolCallId = "t", title = "`make all`", kind = "execute" } } }
+  nvim:use(T.agent({ turns = { { ask } } }), { attention = { notify = false }, window = { position = "float" } })
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("go<C-s>")
+  nvim:wait_screen("a Allow once   A Allow always   r Reject")
+end)

@@ -309,6 +309,159 @@ T.case("a key in the first moments does nothing; one held down decides one thing
   wait_outcomes(nvim, agent, { "allow-once", "reject-once" })
 end)
 
+T.case("one held down decides one thing, however late it repeats", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { at_once({ run("t1", "first"), run("t2", "second"), run("t3", "third") }) } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("1 of 3")
+  nvim:keys(":CursorAgent decisions<CR>")
+  nvim:wait(function()
+    return in_card(nvim)
+  end, "the card")
+  nvim:lua("local held = require('cursor_agent.decide.held') held.NEXT_REPEAT_MS, held.FIRST_REPEAT_MS = 1000, 5000")
+  settle(nvim)
+  nvim:keys("a")
+  nvim:wait_screen("$ second")
+  settle(nvim)
+  for _ = 1, 12 do
+    nvim:keys("a")
+    vim.wait(40)
+  end
+  nvim:keys("r")
+  wait_outcomes(nvim, agent, { "allow-once", "reject-once" })
+  nvim:wait_screen("$ third")
+  nvim:lua("require('cursor_agent.decide.held').NEXT_REPEAT_MS = 20")
+  settle(nvim)
+  nvim:keys("r")
+  wait_outcomes(nvim, agent, { "allow-once", "reject-once", "reject-once" })
+end)
+
+---An agent that asks for one thing in each turn.
+---@param nvim harness.Child
+---@param turns integer
+---@return harness.Agent
+local function asks_once(nvim, turns)
+  local scenario = { turns = {} }
+  for i = 1, turns do
+    scenario.turns[i] = one_by_one({ run("t" .. i, "make") })
+  end
+  local agent = T.agent(scenario)
+  nvim:use(agent)
+  nvim:cmd("edit code.txt")
+  return agent
+end
+
+---Answers what the next turn asks for by `a`; it is the last that waits.
+---@param nvim harness.Child
+---@param agent harness.Agent
+local function answer_the_last(nvim, agent)
+  nvim:cmd("edit!")
+  nvim:cmd("normal! 0")
+  local before = #outcomes(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ make")
+  nvim:keys(":CursorAgent decisions<CR>")
+  nvim:wait(function()
+    return in_card(nvim)
+  end, "the card")
+  settle(nvim)
+  nvim:keys("a")
+  nvim:wait(function()
+    return #outcomes(agent) > before
+  end, "the answer")
+  nvim:wait_screen_without("$ make")
+end
+
+---@param nvim harness.Child
+---@return string
+local function code(nvim)
+  return table.concat(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), "\n")
+end
+
+local CODE = { width = 90, files = { ["code.txt"] = "code\n" } }
+
+---@param nvim harness.Child
+---@param times table<string, integer>
+local function set_times(nvim, times)
+  nvim:lua("for name, ms in pairs(...) do require('cursor_agent.decide.held')[name] = ms end", times)
+end
+
+T.case("a key held down over the last decision does not reach the code", CODE, function(nvim)
+  local agent = asks_once(nvim, 2)
+  -- At once, and after the delay that a keyboard has.
+  for _, times in ipairs({ { BOUNCE_MS = 5000 }, { BOUNCE_MS = 0, NEXT_REPEAT_MS = 1000, FIRST_REPEAT_MS = 5000 } }) do
+    set_times(nvim, times)
+    answer_the_last(nvim, agent)
+    for _ = 1, 12 do
+      nvim:keys("a")
+      vim.wait(40)
+    end
+    nvim:keys("x")
+    nvim:wait(function()
+      return code(nvim) ~= "code"
+    end, "another key to work")
+    T.eq(code(nvim), "ode", "it is still Normal mode")
+  end
+end)
+
+T.case("what is typed after the last decision is not lost", CODE, function(nvim)
+  local agent = asks_once(nvim, 3)
+  nvim:lua([[vim.keymap.set("n", "a", "a", { buffer = 0, desc = "mine" })]])
+  answer_the_last(nvim, agent)
+  nvim:keys("ix<Esc>")
+  nvim:wait(function()
+    return code(nvim) == "xcode"
+  end, "another key")
+  set_times(nvim, { BOUNCE_MS = 0, FIRST_REPEAT_MS = 5000 })
+  answer_the_last(nvim, agent)
+  nvim:keys("abc<Esc>")
+  nvim:wait(function()
+    return code(nvim) == "cbcode"
+  end, "the same key, and what follows it")
+  answer_the_last(nvim, agent)
+  nvim:keys("2a")
+  nvim:wait("vim.api.nvim_get_mode().mode == 'i'", "the same key alone")
+  nvim:keys("y<Esc>")
+  nvim:wait(function()
+    return code(nvim) == "cyyode"
+  end, "its count")
+  T.eq(nvim:lua("return vim.fn.maparg('a', 'n', false, true).desc .. vim.fn.maparg('a', 'i')"), "mine")
+end)
+
+T.case("macros, mappings, registers and recordings stay whole after the last decision", CODE, function(nvim)
+  local agent = asks_once(nvim, 4)
+  set_times(nvim, { BOUNCE_MS = 5000, FIRST_REPEAT_MS = 10000 })
+  ---@param keys string
+  ---@param expected string
+  local function check(keys, expected)
+    answer_the_last(nvim, agent)
+    nvim:keys(keys)
+    nvim:wait(function()
+      return code(nvim) == expected
+    end, ("%s to make it %s"):format(keys, expected))
+  end
+  nvim:lua("vim.fn.setreg('q', 'iaab\27') vim.keymap.set('n', 'X', 'aaa<Esc>', { remap = true })")
+  check("@q", "aabcode")
+  check("X", "caaode")
+  check("qwab<Esc>q", "cbode")
+  T.eq(nvim:lua("return vim.fn.getreg('w')"), "ab\27")
+  set_times(nvim, { BOUNCE_MS = 0 })
+  -- A key of the user's own, which takes a register.
+  nvim:lua("vim.keymap.set('n', 'a', 'x', { buffer = 0 })")
+  check('"za', "ode")
+  T.eq(nvim:lua("return vim.fn.getreg('z')"), "c")
+end)
+
+T.case("a buffer unloaded after the last decision has its keys", CODE, function(nvim)
+  local agent = asks_once(nvim, 1)
+  set_times(nvim, { FIRST_REPEAT_MS = 200 })
+  answer_the_last(nvim, agent)
+  nvim:cmd("setlocal bufhidden=unload | enew")
+  nvim:lua("vim.wait(400)")
+  nvim:cmd("edit code.txt")
+  T.eq(nvim:lua("return vim.fn.maparg('a', 'n')"), "")
+end)
+
 T.case("what was typed ahead is not taken for an answer", { width = 90 }, function(nvim)
   local agent = T.agent({ turns = { one_by_one({ run("t1", "make") }) } })
   nvim:use(agent)
@@ -471,6 +624,73 @@ T.case(
     nvim:wait_turns(1)
   end
 )
+
+T.case(
+  "a look at the keys leads back into the card, and from there to where one came from",
+  { width = 90 },
+  function(nvim)
+    local agent = T.agent({ turns = { one_by_one({ run("t1", "first") }) } })
+    nvim:use(agent)
+    nvim:cmd("edit code.lua")
+    nvim:prompt("go")
+    nvim:wait_screen("$ first")
+    nvim:cmd("CursorAgent open")
+    nvim:keys("<Esc>")
+    local prompt = nvim:lua("return vim.bo.filetype")
+    T.eq(prompt, "cursoragent-prompt")
+    nvim:keys(":CursorAgent decisions<CR>")
+    nvim:wait(function()
+      return in_card(nvim)
+    end, "the card")
+    settle(nvim)
+    nvim:keys("g?")
+    nvim:wait("vim.bo.filetype == 'cursoragent-help'", "the keys")
+    T.ok(nvim:sees("   1-9           Choose by number"), "the keys stand in their column")
+    nvim:keys("q")
+    nvim:wait(function()
+      return in_card(nvim)
+    end, "the card again")
+    settle(nvim)
+    nvim:keys("r")
+    wait_outcomes(nvim, agent, { "reject-once" })
+    nvim:wait_turns(1)
+    T.eq(nvim:lua("return vim.bo.filetype"), prompt, "back where one came from")
+  end
+)
+
+T.case("the keys of the card work in the details", { width = 90 }, function(nvim)
+  local asked = run("t1", "first")
+  asked.toolCall.rawInput = vim.empty_dict()
+  local agent = T.agent({ turns = { one_by_one({ asked }) } })
+  nvim:use(agent)
+  nvim:prompt("go")
+  nvim:wait_screen("$ first")
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc>")
+  nvim:keys(":CursorAgent decisions<CR>")
+  nvim:wait(function()
+    return in_card(nvim)
+  end, "the card")
+  settle(nvim)
+  nvim:keys("d")
+  nvim:wait("vim.fn.tabpagenr('$') == 2", "a tab")
+  T.eq(nvim:api("nvim_buf_get_lines", 0, -2, -1, false)[1]:match("^  in "), "  in ", "no arguments, nothing to show")
+  settle(nvim)
+  nvim:keys("d")
+  T.eq(nvim:lua("return { vim.fn.tabpagenr('$'), vim.v.errmsg }"), { 2, "" }, "they are shown already")
+  nvim:keys("gt")
+  nvim:wait_screen("d details")
+  nvim:keys(":CursorAgent decisions<CR>")
+  settle(nvim)
+  nvim:keys("d")
+  T.eq(nvim:lua("return { vim.fn.tabpagenr('$'), vim.fn.tabpagenr(), vim.v.errmsg }"), { 2, 2, "" })
+  settle(nvim)
+  nvim:keys("<Esc>")
+  nvim:wait("vim.fn.tabpagenr('$') == 1", "the tab to close")
+  T.eq(nvim:lua("return vim.bo.filetype"), "cursoragent-prompt", "back where one came from")
+  nvim:wait_screen("d details")
+  T.eq(outcomes(agent), {})
+end)
 
 T.case("a write outside the workspace is marked as such", { width = 90 }, function(nvim)
   local agent = T.agent({

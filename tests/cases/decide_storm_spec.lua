@@ -37,6 +37,8 @@ T.case(
     end
     nvim:use(agents[1], { agents = options, attention = { notify = false } })
     nvim:lua("require('cursor_agent.decide').SETTLE_MS = 0")
+    -- Keys come here as fast as from one held down.
+    nvim:lua("require('cursor_agent.decide.held').FIRST_REPEAT_MS = 0")
     local keys = nvim:lua(
       [[
       local api, keys = require("cursor_agent"), {}

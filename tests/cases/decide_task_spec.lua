@@ -69,5 +69,7 @@ T.case("shows the task and nests what the subagent says and does", { width = 120
     { kind = "agent", text = "It is in parser.lua.\n" },
   })
   nvim:keys("<Esc>")
+  -- The ruler of the other window is as it was drawn last, before or after Insert mode began.
+  nvim:cmd("redrawstatus!")
   nvim:expect_screen("decide-task")
 end)

@@ -28,6 +28,9 @@ local ENDS = {
   ["SIGHUP"] = function(child)
     child:kill("sighup")
   end,
+  ["SIGKILL"] = function(child)
+    child:kill("sigkill")
+  end,
 }
 
 ---Starts a turn that does not end by itself.
@@ -53,6 +56,15 @@ for agent_name, manners in vim.spairs(AGENTS) do
     end)
   end
 end
+
+T.case("SIGKILL while a command of the agent's runs ends the command", function(child)
+  local command = { command = "sleep", args = { "1000" }, sessionId = "${session}" }
+  start_turn(child, { { request = { method = "terminal/create", params = command } } })
+  T.ok(#T.processes() >= 3, "the command runs")
+  child:kill("sigkill")
+  child:wait_exit(3000)
+  T.expect_no_process(2000)
+end)
 
 T.case("SIGKILL in a turn: an agent sees the end of its input and leaves", function(child)
   local agent = start_turn(child, {})

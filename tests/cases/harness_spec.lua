@@ -114,6 +114,6 @@ T.case("what differs from run to run is made equal, in its width", function(chil
   check("3 tests, 12 lines", "3 tests, 12 lines")
   check("⠹ busy", "⠿ busy")
   local path = normalise(child.work, child.dir)
-  T.eq(path:match("^TMP~+/work$") ~= nil, true)
+  T.eq(path:match("^TMP~+/proj$") ~= nil, true)
   T.eq(#path, #child.work)
 end)

@@ -108,6 +108,18 @@ T.case("messages come through vim.notify with a title", function(child)
   T.contains(said.message, "frobnicate")
 end)
 
+T.case("a long message in wide characters is shown as far as it fits, and waits for no key", function(child)
+  for _, text in ipairs({ ("漢字"):rep(60), "漢字\n" .. ("漢字"):rep(60), ("漢字"):rep(18) }) do
+    -- Later: where Neovim waits for a key it answers nothing.
+    child:lua_later("require('cursor_agent.notify').notify(...) _G.shown = true", text)
+    child:wait_screen("(:messages)")
+    T.eq(child:api("nvim_get_mode").blocking, false)
+    child:wait("_G.shown", "the message")
+    child:lua("_G.shown = nil vim.cmd('echo')")
+    child:wait_screen_without("(:messages)")
+  end
+end)
+
 T.case("highlights are defaults: a colorscheme and the user have the last word", function(child)
   child:lua([[vim.api.nvim_set_hl(0, "CursorAgentUser", { bold = true })]])
   child:use(T.agent({}))

@@ -744,7 +744,10 @@ fn cursor_create_plan() {
         assert_eq!(world.result_of(id), outcome(result));
         // It stays in the conversation.
         let tool = world.tool(key);
-        assert_eq!(tool["title"], "Parser");
+        assert_eq!(
+            (&tool["kind"], &tool["title"]),
+            (&json!("plan"), &json!("Parser"))
+        );
         assert_eq!(
             tool["content"][0]["text"],
             "In two steps.\n\n# Parser\n\n1. lex\n2. parse\n"

@@ -287,6 +287,85 @@ fn session_new_is_refused() {
     assert!(world.last_told().contains("a session without an id"));
 }
 
+/// An agent that was told to make, load or resume a session and says nothing, and what it was told.
+fn silent(method: &str) -> (World, Key, Value) {
+    let mut world = World::new(None);
+    let spec = Profile::plain().spec;
+    let load = (method != "session/new").then(|| "old".to_owned());
+    let key = world
+        .act(|engine| engine.open(spec, wanted(|wanted| wanted.load = load)))
+        .unwrap();
+    let request = world.take("initialize");
+    let caps = match method {
+        "session/resume" => json!({ "sessionCapabilities": { "resume": {} } }),
+        _ => json!({ "loadSession": true }),
+    };
+    world.reply(&request, json!({ "agentCapabilities": caps }));
+    let request = world.take(method);
+    (world, key, request)
+}
+
+#[test]
+fn a_session_that_does_not_come_is_said_to_be_late_and_may_come_later() {
+    for method in ["session/new", "session/load", "session/resume"] {
+        let (mut world, key, request) = silent(method);
+        world.advance(29_999);
+        assert_eq!(world.status(key).get("error"), None);
+        world.advance(1);
+        assert!(world.status(key)["error"].is_string());
+        let told = world.last_told().to_owned();
+        assert!(told.contains(&format!("has not answered {method} for 30 s")));
+        assert!(told.contains(":CursorAgent restart"), "{told}");
+        assert_eq!(world.texts(key), [format!("notice: {told}")]);
+        world.advance(300_000);
+        assert_eq!(world.texts(key).len(), 1, "it is said once");
+
+        world.reply(&request, json!({ "sessionId": "s-1" }));
+        world.advance(1000);
+        assert_eq!(world.state(key), "idle");
+        assert_eq!(world.status(key).get("error"), None);
+        world.prompt(key, "hello");
+    }
+}
+
+#[test]
+fn a_late_session_can_be_asked_for_anew() {
+    let (mut world, key, _) = silent("session/load");
+    world.advance(30_000);
+    world.act(|engine| engine.restart(key)).unwrap();
+    assert_eq!(world.status(key).get("error"), None);
+    let request = world.take("initialize");
+    world.reply(
+        &request,
+        json!({ "agentCapabilities": { "loadSession": true } }),
+    );
+    world.advance(29_999);
+    assert_eq!(world.status(key).get("error"), None);
+    let request = world.take("session/load");
+    world.reply(&request, json!({}));
+    world.advance(1000);
+    assert_eq!(world.state(key), "idle");
+}
+
+#[test]
+fn a_long_replay_is_not_late_while_it_goes_on() {
+    let (mut world, key, request) = silent("session/load");
+    for _ in 0..10 {
+        world.advance(20_000);
+        world.say("old", "more ");
+        assert_eq!(world.status(key).get("error"), None);
+    }
+    world.advance(60_000);
+    assert!(world.status(key)["error"].is_string());
+    world.say("old", "and more");
+    assert_eq!(world.status(key).get("error"), None);
+    world.advance(60_000);
+    assert!(world.status(key)["error"].is_string(), "and late again");
+    world.reply(&request, json!({}));
+    world.advance(1000);
+    assert_eq!(world.state(key), "idle");
+}
+
 #[test]
 fn session_load() {
     let mut world = World::new(Some(Profile::cursor()));
@@ -933,6 +1012,53 @@ fn fs_write_text_file() {
     world.editor_replies(number, json!({ "ok": false, "error": "unsaved changes" }));
     assert_eq!(world.error_of(id)["message"], "unsaved changes");
     assert_eq!(world.mirror.edited.len(), 2);
+}
+
+#[test]
+fn a_file_that_is_written_and_then_reported_is_one_change() {
+    let (mut world, key) = World::plain();
+    world.prompt(key, "edit");
+    let call = |id: &str, status: &str, content: Value| {
+        json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "edit", "status": status,
+            "content": content,
+        })
+    };
+    let diff = |path: &str, new: &str| json!({ "type": "diff", "path": path, "oldText": "a\n", "newText": new });
+    let edits = |world: &World| {
+        let names = world.event_names();
+        names.iter().filter(|name| **name == "Edit").count()
+    };
+    let write = |world: &mut World, path: &str| {
+        let params = json!({ "sessionId": "s-1", "path": path, "content": "b\n" });
+        world.ask("fs/write_text_file", params);
+        let (number, _) = world.editor_request();
+        world.editor_replies(number, json!({ "ok": true }));
+    };
+    // opencode has the file written when it may, and reports the call afterwards; twice.
+    for (round, id) in ["one", "two"].into_iter().enumerate() {
+        world.update("s-1", call(id, "in_progress", json!([])));
+        write(&mut world, "/project/a.txt");
+        world.update(
+            "s-1",
+            call(id, "completed", json!([diff("/project/a.txt", "b\n")])),
+        );
+        assert_eq!(edits(&world), round + 1);
+    }
+    assert_eq!(
+        world.changes(key)[0]["hunks"][0]["lines"],
+        json!([["-", "a"], ["+", "b"]])
+    );
+    // A call that begins later is another change.
+    write(&mut world, "/project/a.txt");
+    assert_eq!(edits(&world), 3);
+    let content = json!([diff("/project/a.txt", "c\n")]);
+    world.update("s-1", call("three", "completed", content));
+    assert_eq!(edits(&world), 4);
+    // What a call says again after its end was told already, what it adds was not.
+    let content = json!([diff("/project/a.txt", "c\n"), diff("/project/b.txt", "c\n")]);
+    world.update("s-1", call("three", "completed", content));
+    assert_eq!(edits(&world), 5);
 }
 
 #[test]

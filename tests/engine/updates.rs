@@ -57,6 +57,28 @@ fn agent_message_chunk() {
 }
 
 #[test]
+fn a_short_message_is_handed_out_in_one_piece() {
+    let (mut world, _) = in_turn();
+    world.budget = None;
+    for _ in 0..20 {
+        world.say("s-1", &"word ".repeat(100));
+        world.update("s-1", text_chunk("agent_thought_chunk", "hm"));
+    }
+    let (mut pieces, mut more) = (Vec::new(), true);
+    while more {
+        let (changes, left) = world.engine.drain(4096);
+        pieces.extend(
+            changes
+                .into_iter()
+                .map(|c| serde_json::to_value(c).unwrap()),
+        );
+        more = left;
+    }
+    pieces.retain(|change| change["type"] == "entry" || change["type"] == "append");
+    assert_eq!(pieces.len(), 40, "{pieces:#?}");
+}
+
+#[test]
 fn agent_thought_chunk() {
     let (mut world, key) = in_turn();
     world.update("s-1", text_chunk("agent_thought_chunk", "let me "));

@@ -38,7 +38,7 @@ Child.__index = Child
 function Child.start(opts)
   local case = opts.case
   local width, height = case.width or 80, case.height or 24
-  local home, work = opts.dir .. "/home", opts.dir .. "/work"
+  local home, work = opts.dir .. "/home", opts.dir .. "/proj"
   for _, dir in ipairs({ home .. "/tmp", home .. "/run", work }) do
     vim.fn.mkdir(dir, "p", "0700")
   end

@@ -49,6 +49,9 @@ local WIDTHS = { waiting = 80, entered = 110 }
 ---Share of the screen's lines the body may take, likewise.
 local SHARES = { waiting = 0.35, entered = 0.65 }
 
+---Rows of the chat, its winbar included, that have to be left to read in; else the card goes to the top of the screen.
+local MIN_CHAT_ROWS = 6
+
 local ZINDEX = 45
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_card")
@@ -62,6 +65,7 @@ local frame_buf ---@type integer?
 local bodies = {} ---@type table<string, integer> buffers by kind
 local above = false ---@type boolean at the top of the screen, out of the cursor's way
 local placed ---@type cursor_agent.decide.Layout? where it is
+local lifted ---@type { win: integer, tail: cursor_agent.Tail }? the chat that makes room for it
 local from ---@type cursor_agent.decide.Origin? where the user was when the card was entered
 local note ---@type string? said to the user until the next key
 local moving = false ---@type boolean windows are being opened or closed by this file
@@ -123,10 +127,10 @@ end
 ---@param width integer
 ---@return string
 local function cut(text, width)
-  if vim.fn.strdisplaywidth(text) <= width then
+  if format.width(text) <= width then
     return text
   end
-  return vim.fn.strcharpart(text, 0, math.max(width - 1, 0)) .. "…"
+  return format.first_cells(text, math.max(width - 1, 1)) .. "…"
 end
 
 ---@param card cursor_agent.decide.Card
@@ -135,8 +139,8 @@ end
 ---@return { [1]: string, [2]: string }[]
 local function title_of(card, width, line)
   local count = card.count and (" %s "):format(card.count) or ""
-  local title = (" %s "):format(cut(card.title, width - vim.fn.strdisplaywidth(count) - 4))
-  local fill = width - vim.fn.strdisplaywidth(title) - vim.fn.strdisplaywidth(count) - (count ~= "" and 1 or 0)
+  local title = (" %s "):format(cut(card.title, width - format.width(count) - 4))
+  local fill = width - format.width(title) - format.width(count) - (count ~= "" and 1 or 0)
   local chunks = { { title, "CursorAgentDecisionTitle" } } ---@type { [1]: string, [2]: string }[]
   if count ~= "" then
     chunks[2] = { line:rep(math.max(fill, 0)), "CursorAgentDecisionBorder" }
@@ -153,8 +157,8 @@ local function keys_of(hints, width)
   local block = render.builder()
   local line, used = {}, 0 ---@type cursor_agent.render.Chunk[], integer
   for _, hint in ipairs(hints) do
-    local text = cut(hint.text, width - vim.fn.strdisplaywidth(hint.key) - 2)
-    local wide = vim.fn.strdisplaywidth(hint.key .. " " .. text)
+    local text = cut(hint.text, width - format.width(hint.key) - 2)
+    local wide = format.width(hint.key .. " " .. text)
     if used > 0 and used + 3 + wide > width then
       block:line(line)
       line, used = {}, 0
@@ -181,7 +185,7 @@ end
 local function screen_lines(lines, width)
   local count = 0
   for _, line in ipairs(lines) do
-    count = count + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+    count = count + math.max(1, math.ceil(format.width(line) / width))
   end
   return count
 end
@@ -213,6 +217,24 @@ local function corner()
   return bottom, right
 end
 
+---The window of the chat on the screen.
+---@return integer? win
+---@return cursor_agent.Chat? chat
+local function chat_window()
+  local chat = require("cursor_agent.chats").current()
+  local win = chat and window.chat_window(chat)
+  return win, chat
+end
+
+---The first row for a card at the top of the screen: below the tab pages and the winbar of the chat.
+---@return integer
+local function top_row()
+  local tabs = vim.o.showtabline
+  local top = (tabs == 2 or (tabs == 1 and #vim.api.nvim_list_tabpages() > 1)) and 1 or 0
+  local win = chat_window()
+  return win and vim.api.nvim_win_get_position(win)[1] == top and top + 1 or top
+end
+
 ---@class (exact) cursor_agent.decide.Layout
 ---@field row integer
 ---@field col integer
@@ -229,19 +251,19 @@ local function layout(card)
   local state = M.has_focus() and "entered" or "waiting"
   local widest = math.max(math.min(WIDTHS[state], vim.o.columns - 4), 20)
   local body = card.body(widest - 2)
-  local width = math.max(MIN_WIDTH, vim.fn.strdisplaywidth(card.title .. (card.count or "")) + 6)
+  local width = math.max(MIN_WIDTH, format.width(card.title .. (card.count or "")) + 6)
   for _, line in ipairs(body.lines) do
-    width = math.max(width, vim.fn.strdisplaywidth(line) + 2)
+    width = math.max(width, format.width(line) + 2)
   end
   local keys = keys_of(card.hints, math.min(WIDTHS.waiting, widest) - 2)
   for _, line in ipairs(keys.lines) do
-    width = math.max(width, vim.fn.strdisplaywidth(line) + 1)
+    width = math.max(width, format.width(line) + 1)
   end
   if note then
-    width = math.max(width, vim.fn.strdisplaywidth(note) + 2)
+    width = math.max(width, format.width(note) + 2)
   end
   if card.footer and state == "waiting" then
-    width = math.max(width, vim.fn.strdisplaywidth(card.footer) + 4)
+    width = math.max(width, format.width(card.footer) + 4)
   end
   width = math.min(width, widest)
   local bottom, right = corner()
@@ -249,9 +271,8 @@ local function layout(card)
   local wanted = screen_lines(body.lines, width - 2)
   local height = math.max(math.min(wanted, math.floor(vim.o.lines * SHARES[state]), room), 1)
   local total = height + 1 + #keys.lines
-  local top = vim.o.showtabline == 2 and 1 or 0
   return {
-    row = above and top or math.max(bottom - total - 2, 0),
+    row = above and top_row() or math.max(bottom - total - 2, 0),
     col = math.max(right - width - 2, 0),
     width = width,
     height = total,
@@ -276,6 +297,50 @@ local function covers_cursor(place)
     and at.row <= place.row + place.height + 2
     and at.col > place.col
     and at.col <= place.col + place.width + 2
+end
+
+---How many rows at the foot of the chat's window lie under the card.
+---@param place cursor_agent.decide.Layout
+---@param win integer
+---@return integer
+local function hidden_rows(place, win)
+  local row, col = unpack(vim.api.nvim_win_get_position(win))
+  local below = row + vim.api.nvim_win_get_height(win)
+  local beside = col >= place.col + place.width + 2 or col + vim.api.nvim_win_get_width(win) <= place.col
+  if beside or place.row <= row or place.row + place.height + 2 < below then
+    return 0
+  end
+  return math.max(below - place.row, 0)
+end
+
+---Lets the chat show its end, which is where the agent says why it asks, above the card.
+---@param place cursor_agent.decide.Layout? nil when the card goes
+local function lift_chat(place)
+  local win, chat = chat_window()
+  local rows = place and win and hidden_rows(place, win) or 0
+  local tail = chat and chat.transcript.tail
+  local before = lifted
+  local same = before ~= nil and before.win == win and before.tail == tail
+  if before and (rows == 0 or not same) then
+    before.tail:unhide(before.win)
+    lifted = nil
+  end
+  if win and chat and rows > 0 then
+    local transcript = chat.transcript
+    lifted = { win = win, tail = transcript.tail }
+    transcript.tail:hide(win, rows, function()
+      return transcript:last_heading()
+    end)
+  end
+end
+
+---Whether the card would leave too little of the chat to read in.
+---@param place cursor_agent.decide.Layout
+---@return boolean
+local function covers_chat(place)
+  local win = chat_window()
+  local hidden = win and hidden_rows(place, win) or 0
+  return win ~= nil and hidden > 0 and vim.api.nvim_win_get_height(win) - hidden < MIN_CHAT_ROWS
 end
 
 ---@param win integer
@@ -401,7 +466,7 @@ local function draw()
     moving = false
   end
   local place, body, keys = layout(card)
-  if covers_cursor(place) then
+  if covers_cursor(place) or (not above and not M.has_focus() and covers_chat(place)) then
     above = not above
     place, body, keys = layout(card)
     if covers_cursor(place) then
@@ -410,6 +475,7 @@ local function draw()
     end
   end
   placed = place
+  lift_chat(place)
   moving = true
   if not frame_buf or not vim.api.nvim_buf_is_valid(frame_buf) then
     frame_buf = vim.api.nvim_create_buf(false, true)
@@ -538,6 +604,7 @@ function M.close()
   close_window(frame_win)
   moving = false
   body_win, frame_win, from = nil, nil, nil
+  lift_chat(nil)
 end
 
 ---Says something above the keys, until something else is drawn.
@@ -593,6 +660,10 @@ vim.api.nvim_create_autocmd("WinEnter", {
       M.on_focus(true)
       redraw_soon()
     else
+      if not window.is_float(current) then
+        -- A float over the card, as the list of keys, is only a look aside.
+        from = nil
+      end
       redraw_soon()
     end
   end,
@@ -603,7 +674,7 @@ vim.api.nvim_create_autocmd("WinLeave", {
   desc = "cursor-agent: the decision was left",
   callback = function()
     if M.has_focus() and not moving then
-      from = nil
+      note = nil
       M.on_focus(false)
     end
   end,

@@ -7,6 +7,7 @@ local attention = require("cursor_agent.decide.attention")
 local card = require("cursor_agent.decide.card")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
+local held = require("cursor_agent.decide.held")
 local native = require("cursor_agent.native")
 local notify = require("cursor_agent.notify")
 local permission = require("cursor_agent.decide.permission")
@@ -314,7 +315,9 @@ function M.answer(id, answer)
     remember(decision, answer)
     if path then
       plan.accepted(path, decision.key)
-      notify.notify("the plan is saved as " .. format.path(path, decision.cwd))
+      local say = config.get().plan.directory ~= "" and "the plan is saved as %s"
+        or "the agent finds the plan as you changed it in %s, until Neovim ends"
+      notify.notify(say:format(format.path(path, decision.cwd)))
     end
   end
   drop(id, "user")
@@ -513,6 +516,19 @@ local function go(step)
   return true
 end
 
+---Goes out of the details, where the user is in them.
+---@param decision cursor_agent.Decision
+---@return boolean
+local function close_details(decision)
+  local buf = details[decision.id]
+  if not buf or vim.api.nvim_get_current_buf() ~= buf then
+    return false
+  end
+  details[decision.id] = nil
+  vim.api.nvim_buf_delete(buf, { force = true })
+  return true
+end
+
 ---@param decision cursor_agent.Decision
 ---@return boolean
 local function put_off(decision)
@@ -521,11 +537,8 @@ local function put_off(decision)
     selected = nil
   end
   plan.close(decision.id)
-  local buf = details[decision.id]
-  if buf and vim.api.nvim_get_current_buf() == buf then
-    -- Out of the details, back into the card.
-    details[decision.id] = nil
-    vim.api.nvim_buf_delete(buf, { force = true })
+  if close_details(decision) then
+    -- Back into the card.
     return M.open(decision.id) == true
   end
   refresh()
@@ -533,13 +546,23 @@ local function put_off(decision)
 end
 
 ---@param decision cursor_agent.Decision
----@return boolean
+---@return boolean?, string?
 local function show_details(decision)
+  local win = details[decision.id] and vim.fn.win_findbuf(details[decision.id])[1]
+  if win then
+    vim.api.nvim_set_current_win(win)
+    return true
+  end
   refresh_tool(decision)
   card.close()
-  details[decision.id] = permission.details(decision)
+  local buf = permission.details(decision)
+  if not buf then
+    M.open(decision.id)
+    return nil, "there is no room for the details"
+  end
+  details[decision.id] = buf
   vim.api.nvim_create_autocmd("BufWipeout", {
-    buffer = details[decision.id],
+    buffer = buf,
     desc = "cursor-agent: the details were closed",
     callback = function()
       details[decision.id] = nil
@@ -598,8 +621,10 @@ local KEYS = {
     return go(-1)
   end,
   ["decision-later"] = put_off,
-  ["decision-leave"] = function()
-    card.leave()
+  ["decision-leave"] = function(decision)
+    if not close_details(decision) then
+      card.leave()
+    end
     return true
   end,
   ["question-choose"] = function(decision)
@@ -629,6 +654,22 @@ local KEYS = {
   end,
 }
 
+---A key has closed what a decision was shown in: it may still be down.
+---@param decision cursor_agent.Decision
+---@param lhs string
+local function guard_key(decision, lhs)
+  if find(decision.id) and not later[decision.id] then
+    return
+  end
+  held.note(lhs)
+  -- The next decision may take its place first; that one has its own guard.
+  vim.schedule(function()
+    if not card.has_focus() and not vim.b.cursor_agent_decision then
+      held.guard(lhs)
+    end
+  end)
+end
+
 ---A key of a window that shows a decision.
 ---@param name string
 ---@param lhs string
@@ -643,10 +684,11 @@ function M.key(name, lhs)
     -- It went just now; the card is about to show the next one.
     refresh_soon()
     return true
-  elseif not is_settled() then
+  elseif not is_settled() or held.is_held(lhs) then
     return true
   end
   local done, why = KEYS[name](decision, lhs)
+  guard_key(decision, lhs)
   if not done and why and card.has_focus() then
     -- Said where the user is looking.
     card.say(why)
@@ -678,7 +720,9 @@ card.on_closed = function()
 end
 
 card.on_focus = function(entered)
-  if entered and vim.fn.getchar(1) ~= 0 then
+  if not entered then
+    question.left()
+  elseif vim.fn.getchar(1) ~= 0 then
     settles_at = math.max(settles_at, now_ms() + M.SETTLE_MS)
   end
 end

@@ -201,6 +201,14 @@ function M.warning(decision)
   return #outside > 0 and "outside the workspace: " .. table.concat(outside, ", ") or nil
 end
 
+---The arguments of a tool, unless it has none.
+---@param tool cursor_agent.ToolCall
+---@return string?
+local function arguments(tool)
+  local input = tool.raw_input
+  return input and not input:find("^%s*[%[{]%s*[%]}]%s*$") and input or nil
+end
+
 ---What is asked, as lines.
 ---@param decision cursor_agent.Decision
 ---@param max integer lines of a diff or a text
@@ -247,9 +255,9 @@ function M.body(decision, max)
   if #diffs(tool) == 0 then
     if said ~= "" then
       add_text(b, said, max)
-    elseif tool.raw_input and #paths == 0 then
+    elseif arguments(tool) and #paths == 0 then
       -- A tool of an MCP server, or one we do not know: its arguments are all there is to decide by.
-      add_text(b, tool.raw_input, max)
+      add_text(b, arguments(tool) --[[@as string]], max)
     end
     b:line({ { "  " .. table.concat(place, " · "), "CursorAgentDetail" } })
   end
@@ -303,14 +311,15 @@ end
 
 ---Shows everything that is known of what is asked in a tab page of its own. The keys of the card work there too.
 ---@param decision cursor_agent.Decision
----@return integer buf
+---@return integer? buf nil where there is no room
 function M.details(decision)
   local b = M.body(decision, ALL_LINES)
   local tool = decision.tool
-  if tool and tool.raw_input and #diffs(tool) == 0 then
+  local input = tool and arguments(tool)
+  if tool and input and #diffs(tool) == 0 then
     b:line({})
     local code = { path = "input.json", text = {}, rows = {} } ---@type cursor_agent.render.Code
-    for _, line in ipairs(vim.split(tool.raw_input, "\n", { plain = true })) do
+    for _, line in ipairs(vim.split(input, "\n", { plain = true })) do
       local row = b:line({ { line } })
       table.insert(code.text, b.lines[row + 1])
       table.insert(code.rows, { row = row, col = 0, apply = true })
@@ -323,7 +332,10 @@ function M.details(decision)
   vim.bo[buf].bufhidden = "wipe"
   vim.bo[buf].filetype = "cursoragent-decision"
   paint.fill(buf, b)
-  vim.cmd("tab sbuffer " .. buf)
+  if not pcall(vim.api.nvim_command, "tab sbuffer " .. buf) then
+    vim.api.nvim_buf_delete(buf, { force = true })
+    return nil
+  end
   local win = vim.api.nvim_get_current_win()
   local bar = {} ---@type string[]
   for _, hint in ipairs(hints(decision)) do

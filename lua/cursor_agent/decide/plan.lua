@@ -22,6 +22,12 @@ local BOXES = { completed = "x", in_progress = "~", cancelled = "-" }
 ---@type table<integer, integer> buffers of the plans that wait, by decision
 local buffers = {}
 
+---@type table<integer, integer> windows the plans were opened from, by decision
+local opened_from = {}
+
+---@type table<integer, string> where plans were saved before they were decided on, by decision
+local written = {}
+
 ---@type table<string, cursor_agent.Key> sessions of the plans that were accepted, by path
 local accepted = {}
 
@@ -137,6 +143,103 @@ function M.card(decision)
   }
 end
 
+---@param name string
+---@return string
+local function slug(name)
+  local text = name:lower():gsub("[^%w\128-\255]+", "-"):gsub("^%-+", "")
+  text = vim.fn.strcharpart(text, 0, MAX_SLUG_BYTES):gsub("%-+$", "")
+  return text ~= "" and text or "plan"
+end
+
+---@param path string
+---@return string?
+local function read(path)
+  local file = io.open(path, "rb")
+  local text = file and file:read("*a")
+  if file then
+    file:close()
+  end
+  return text
+end
+
+---A plan as it stands in its buffer, or as it came.
+---@param decision cursor_agent.Decision
+---@param buf integer?
+---@return string text
+---@return boolean changed the user has changed it
+local function text_of(decision, buf)
+  local came = table.concat(M.lines(assert(decision.plan)), "\n") .. "\n"
+  if not buf or not vim.api.nvim_buf_is_loaded(buf) then
+    return came, false
+  end
+  local text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), "\n") .. "\n"
+  return text, text ~= came
+end
+
+---Where a plan is saved. The agent takes a changed plan from a file only: where plans are not saved, from one that
+---goes away with Neovim.
+---@param decision cursor_agent.Decision
+---@param changed boolean
+---@return string?
+local function directory_for(decision, changed)
+  local directory = vim.fs.normalize(config.get().plan.directory)
+  if directory == "" then
+    return changed and vim.fs.joinpath(vim.fs.dirname(vim.fn.tempname()), "cursor-agent-plans") or nil
+  end
+  return directory:sub(1, 1) == "/" and directory or vim.fs.joinpath(decision.cwd, directory)
+end
+
+---Saves a plan as it stands in its buffer, or as it came.
+---@param decision cursor_agent.Decision
+---@param buf? integer
+---@return string? path nil where plans are not saved
+---@return string? problem
+local function save(decision, buf)
+  local plan = assert(decision.plan)
+  local text, changed = text_of(decision, buf)
+  local directory = directory_for(decision, changed)
+  if not directory then
+    return nil, nil
+  end
+  local made, why = pcall(vim.fn.mkdir, directory, "p")
+  local base = vim.fs.joinpath(directory, slug(plan.name or "plan"))
+  local path, number = base .. ".md", 1
+  while made and path ~= written[decision.id] and vim.uv.fs_stat(path) and read(path) ~= text do
+    number = number + 1
+    path = ("%s-%d.md"):format(base, number)
+  end
+  local file, problem
+  if made then
+    file, problem = io.open(path, "wb")
+  end
+  if not file then
+    local hint = 'set `plan.directory` to another one, or to "" to accept plans without saving them'
+    return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem or why), hint)
+  end
+  file:write(text)
+  file:close()
+  written[decision.id] = path
+  return path, nil
+end
+
+---What `:w` does in a plan: it decides nothing.
+---@param decision cursor_agent.Decision
+---@param buf integer
+local function write(decision, buf)
+  local path, problem
+  if config.get().plan.directory ~= "" then
+    path, problem = save(decision, buf)
+  end
+  if problem then
+    return notify.notify(problem, "error")
+  end
+  vim.bo[buf].modified = false
+  local accept = buffers[decision.id] == buf and card.hints("plan", { { "plan-accept", "accepts it" } })[1]
+  local waits = accept and (", not accepted (%s %s)"):format(accept.key, accept.text) or ""
+  local where = path and format.path(path, decision.cwd) or "your changes stay in this buffer"
+  notify.notify(("the plan is %s%s: %s"):format(path and "saved" or "kept", waits, where))
+end
+
 ---The buffer of a plan that waits; makes it the first time.
 ---@param decision cursor_agent.Decision
 ---@return integer
@@ -154,10 +257,22 @@ local function buffer(decision)
   vim.b[buf].cursor_agent_decision = decision.id
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))
   vim.bo[buf].bufhidden = "hide"
+  vim.bo[buf].buftype = "acwrite"
   vim.bo[buf].modified = false
   vim.bo[buf].filetype = "markdown"
   vim.b[buf].cursor_agent_tick = vim.b[buf].changedtick
   require("cursor_agent.actions").map(buf, "plan")
+  -- By its name, not by the buffer: `:w other.md` writes that file.
+  local name = vim.api.nvim_buf_get_name(buf)
+  vim.api.nvim_clear_autocmds({ group = GROUP, event = "BufWriteCmd", pattern = name })
+  vim.api.nvim_create_autocmd("BufWriteCmd", {
+    group = GROUP,
+    pattern = name,
+    desc = "cursor-agent: save a plan, which decides nothing",
+    callback = function()
+      write(decision, buf)
+    end,
+  })
   vim.api.nvim_create_autocmd("BufWinLeave", {
     group = GROUP,
     buffer = buf,
@@ -230,6 +345,7 @@ function M.open(decision)
     vim.api.nvim_set_current_win(win)
     return true
   end
+  opened_from[decision.id] = vim.api.nvim_get_current_win()
   win = open_window(buf, agent_title(decision) .. " proposes a plan")
   local bar = {} ---@type string[]
   for _, hint in
@@ -259,9 +375,15 @@ function M.open(decision)
   return true
 end
 
+---Closes the windows of a plan. Who is in one goes back to where it was opened from.
 ---@param id integer
 local function close_windows(id)
+  local from = opened_from[id]
+  opened_from[id] = nil
   for _, win in ipairs(buffers[id] and vim.fn.win_findbuf(buffers[id]) or {}) do
+    if win == vim.api.nvim_get_current_win() and window.shares_tab(from, win) then
+      vim.api.nvim_set_current_win(from)
+    end
     pcall(vim.api.nvim_win_close, win, true)
   end
 end
@@ -270,6 +392,14 @@ end
 ---@param id integer
 function M.close(id)
   close_windows(id)
+end
+
+---Saves a plan for the agent that gets it accepted.
+---@param decision cursor_agent.Decision
+---@return string? path nil where plans are not saved
+---@return string? problem
+function M.save(decision)
+  return save(decision, buffers[decision.id])
 end
 
 ---A plan was decided on. One the user has changed and did not decide on stays: the text is theirs.
@@ -301,63 +431,6 @@ function M.forget(id, how)
   close_windows(id)
   buffers[id] = nil
   pcall(vim.api.nvim_buf_delete, buf, { force = true })
-end
-
----@param name string
----@return string
-local function slug(name)
-  local text = name:lower():gsub("[^%w\128-\255]+", "-"):gsub("^%-+", "")
-  text = vim.fn.strcharpart(text, 0, MAX_SLUG_BYTES):gsub("%-+$", "")
-  return text ~= "" and text or "plan"
-end
-
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
-  return text
-end
-
----Saves a plan as it stands in its buffer, or as it came.
----@param decision cursor_agent.Decision
----@return string? path nil where plans are not saved
----@return string? problem
-function M.save(decision)
-  local plan = assert(decision.plan)
-  local directory = config.get().plan.directory
-  if directory == "" then
-    return nil, nil
-  end
-  local buf = buffers[decision.id]
-  local lines = buf and vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-    or M.lines(plan)
-  local text = table.concat(lines, "\n") .. "\n"
-  directory = vim.fs.normalize(directory)
-  if directory:sub(1, 1) ~= "/" then
-    directory = vim.fs.joinpath(decision.cwd, directory)
-  end
-  local made, why = pcall(vim.fn.mkdir, directory, "p")
-  local base = vim.fs.joinpath(directory, slug(plan.name or "plan"))
-  local path, number = base .. ".md", 1
-  while made and vim.uv.fs_stat(path) and read(path) ~= text do
-    number = number + 1
-    path = ("%s-%d.md"):format(base, number)
-  end
-  local file, problem
-  if made then
-    file, problem = io.open(path, "wb")
-  end
-  if not file then
-    local hint = 'set `plan.directory` to another one, or to "" to accept plans without saving them'
-    return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem or why), hint)
-  end
-  file:write(text)
-  file:close()
-  return path, nil
 end
 
 ---@param buf integer

@@ -59,6 +59,13 @@ local function marks_of(decision)
   return found
 end
 
+---The card was left: what was pointed out then is pointed out again.
+function M.left()
+  for _, given in pairs(marks) do
+    given.warned = {}
+  end
+end
+
 ---Forgets what was marked.
 ---@param id integer
 function M.forget(id)

@@ -2,6 +2,7 @@
 
 local chats = require("cursor_agent.chats")
 local config = require("cursor_agent.config")
+local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
 local plan = require("cursor_agent.render.plan")
 local render = require("cursor_agent.render")
@@ -43,14 +44,14 @@ end
 ---@param title string
 ---@return vim.api.keyset.win_config
 local function win_config(lines, title)
-  local width = vim.fn.strdisplaywidth(title) + 2
+  local width = format.width(title) + 2
   for _, line in ipairs(lines) do
-    width = math.max(width, vim.fn.strdisplaywidth(line))
+    width = math.max(width, format.width(line))
   end
   width = math.max(math.min(width, MAX_WIDTH, vim.o.columns - 4), 10)
   local height = 0
   for _, line in ipairs(lines) do
-    height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+    height = height + math.max(1, math.ceil(format.width(line) / width))
   end
   local border = window.border()
   return {

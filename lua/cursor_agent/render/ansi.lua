@@ -79,13 +79,33 @@ local function extended(codes, i)
   return nil, #codes + 1
 end
 
+---Reads a parameter and what belongs to it, which colons join: `31`, `38:5:208`, `38:2::1:2:3`, `4:3`.
+---@param codes integer[] to add to
+---@param group string
+local function add_codes(codes, group)
+  local numbers = vim.split(group, ":", { plain = true })
+  local first = tonumber(numbers[1]) or 0
+  if first == 38 or first == 48 then
+    if numbers[2] == "2" and #numbers > 5 then
+      -- The number of a colour space, which nobody uses.
+      table.remove(numbers, 3)
+    end
+  else
+    -- Kinds of underlining: none, or one we do not tell from the others.
+    numbers = { first == 4 and numbers[2] == "0" and "24" or numbers[1] }
+  end
+  for _, number in ipairs(numbers) do
+    codes[#codes + 1] = tonumber(number) or 0
+  end
+end
+
 ---@param style cursor_agent.render.Style
 ---@param parameters string
 ---@return cursor_agent.render.Style
 local function select_rendition(style, parameters)
   local codes = {} ---@type integer[]
-  for code in (parameters:gsub(":", ";") .. ";"):gmatch("(%d*);") do
-    codes[#codes + 1] = tonumber(code) or 0
+  for group in (parameters .. ";"):gmatch("([%d:]*);") do
+    add_codes(codes, group)
   end
   local s = {
     fg = style.fg,

@@ -1,5 +1,7 @@
 -- Numbers, times and paths as a person reads them.
 
+local bisect = require("cursor_agent.bisect")
+
 local M = {}
 
 ---@param ms number
@@ -69,6 +71,68 @@ function M.path(path, cwd)
   return path
 end
 
+---The text as functions of Vim take it: a NUL byte would make it a Blob. What stands for it is as long and as wide.
+---@param text string
+---@return string
+local function vim_text(text)
+  return (text:gsub("%z", "\1"))
+end
+
+---A line as functions of Vim take lists of them: a line break in it stands for a NUL byte.
+---@param line string
+---@return string
+function M.vim_line(line)
+  return (line:gsub("%z", "\n"))
+end
+
+---Where a tab leads: to the next multiple of this.
+local TAB_CELLS = 8
+
+---How many cells of the screen a text takes, in a line that is not wrapped. `strdisplaywidth()` counts in what wrapping
+---it in the current window would add.
+---@param text string
+---@return integer
+function M.width(text)
+  local cells = 0
+  for part, tab in vim_text(text):gmatch("([^\t]*)(\t?)") do
+    -- A control character is shown as two.
+    local _, controls = part:gsub("%c", "")
+    cells = cells + vim.fn.strwidth(part) + controls
+    if tab ~= "" then
+      cells = cells + TAB_CELLS - cells % TAB_CELLS
+    end
+  end
+  return cells
+end
+
+---How many characters a text has.
+---@param text string
+---@return integer
+function M.chars(text)
+  return vim.fn.strchars(vim_text(text))
+end
+
+---The beginning of a text.
+---@param text string
+---@param chars integer
+---@return string
+function M.first_chars(text, chars)
+  return text:sub(1, #vim.fn.strcharpart(vim_text(text), 0, chars))
+end
+
+---As much of the beginning of a text as fits in so many cells, but a character at least.
+---@param text string
+---@param cells integer
+---@return string
+function M.first_cells(text, cells)
+  -- A character has at most four bytes, so this bounds the work on an endless line.
+  text = text:sub(1, cells * 4)
+  local chars = bisect.last(cells, function(number)
+    return M.width(M.first_chars(text, number)) <= cells
+  end)
+  return M.first_chars(text, math.max(chars, 1))
+end
+
 ---The first line of a text, cut to so many characters.
 ---@param text string
 ---@param max integer
@@ -78,8 +142,8 @@ function M.first_line(text, max)
   local more = #vim.trim(text) > #vim.trim(line)
   -- A character has at most four bytes, so this bounds the work on an endless line.
   line = line:sub(1, max * 4)
-  if vim.fn.strchars(line) > max then
-    return vim.fn.strcharpart(line, 0, max - 1) .. "…"
+  if M.chars(line) > max then
+    return M.first_chars(line, max - 1) .. "…"
   end
   return more and line .. " …" or line
 end

@@ -1,5 +1,6 @@
 -- Draws what was said: the user's prompt as a quotation, streamed text piece by piece at the cost of the piece.
 
+local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
 local render = require("cursor_agent.render")
 
@@ -24,6 +25,8 @@ local CODE_BLOCK_LINES = 80
 ---@class (exact) cursor_agent.render.Tail
 ---@field prefix string what each line begins with
 ---@field bytes integer text received so far
+---@field held string the white space at its end, from a newline on: written when something follows it
+---@field begun boolean something was written
 ---@field width integer bytes on the last line, prefix not counted
 ---@field fence string? the marks of the code fence that is open
 ---@field lang string its language, or ""
@@ -34,7 +37,18 @@ local CODE_BLOCK_LINES = 80
 ---@param prefix string
 ---@return cursor_agent.render.Tail
 function M.tail(prefix)
-  return { prefix = prefix, bytes = 0, width = 0, fence = nil, lang = "", code_lines = 0, line_start = "", blank = true }
+  return {
+    prefix = prefix,
+    bytes = 0,
+    held = "",
+    begun = false,
+    width = 0,
+    fence = nil,
+    lang = "",
+    code_lines = 0,
+    line_start = "",
+    blank = true,
+  }
 end
 
 ---Where to break a line that is too long: after a space, or else between two characters.
@@ -86,13 +100,14 @@ end
 ---@param row integer of the line that ends
 local function end_line(tail, blocks, row)
   local start = tail.line_start
-  local indent, marks, info = start:match("^(%s*)(```+)%s*([^`]*)$")
-  if not marks then
-    indent, marks, info = start:match("^(%s*)(~~~+)%s*(.*)$")
+  local fence = fences.read(start)
+  if fence and (fence.item or fence.prefix:find(">", 1, true)) then
+    -- In a list or a quotation it is read together with that.
+    fence = nil
   end
   if tail.fence then
     tail.code_lines = tail.code_lines + 1
-    if marks and info == "" and marks:sub(1, 1) == tail.fence:sub(1, 1) and #marks >= #tail.fence then
+    if fence and fences.ends(fence, tail.fence) then
       tail.fence = nil
       begin_block(blocks, row + 1)
     elseif tail.code_lines >= CODE_BLOCK_LINES then
@@ -100,15 +115,42 @@ local function end_line(tail, blocks, row)
       begin_block(blocks, row + 1, tail.lang)
     end
     tail.blank = false
-  elseif marks and #indent < 4 then
-    tail.fence, tail.code_lines = marks, 0
-    tail.lang = (info or ""):match("^[%w_+#-]+") or ""
+  elseif fence and #fence.prefix < 4 then
+    tail.fence, tail.code_lines = fence.marks, 0
+    tail.lang = fence.info:match("^[%w_+#-]+") or ""
     begin_block(blocks, row, tail.lang)
     tail.blank = false
   else
     tail.blank = start:match("^%s*$") ~= nil
   end
   tail.width, tail.line_start = 0, ""
+end
+
+---Keeps the empty lines at the end of a text back, and leaves out those at its beginning: entries have a gap of their own.
+---@param tail cursor_agent.render.Tail
+---@param text string
+---@return string
+local function hold(tail, text)
+  if tail.held ~= "" and not text:find("%S") then
+    -- A model may go on with empty lines without end: what is held is not looked through again for each.
+    tail.held = tail.held .. text
+    return ""
+  end
+  text = tail.held .. text
+  if not tail.begun then
+    text = text:gsub("^%s*\n", "")
+  end
+  local last = #text
+  while last > 0 and text:find("^%s", last) do
+    last = last - 1
+  end
+  local newline = text:find("\n", last + 1, true)
+  if not newline then
+    tail.held = ""
+    return text
+  end
+  tail.held = text:sub(newline)
+  return text:sub(1, newline - 1)
 end
 
 ---Takes what is new at the end of a text and says what to write. Changes `tail`.
@@ -118,6 +160,8 @@ end
 function M.append(tail, text)
   local piece = { first = "", rest = {}, soft = {}, blocks = {} } ---@type cursor_agent.render.Piece
   tail.bytes = tail.bytes + #text
+  text = hold(tail, text)
+  tail.begun = tail.begun or text ~= ""
   local prefix, max = tail.prefix, M.MAX_LINE_BYTES
   local bare = prefix:gsub("%s+$", "")
   local out = 0 -- 0 while on the line that was there already, then the index in `rest`
@@ -204,9 +248,6 @@ function M.prompt(entry, context)
   end
   local piece = M.append(M.tail(nested .. "> "), entry.text)
   local lines = vim.list_extend({ piece.first }, piece.rest)
-  while #lines > 1 and vim.trim(lines[#lines]) == "" do
-    table.remove(lines)
-  end
   for i = 1, math.min(#lines, PROMPT_LINES) do
     local time = i == 1 and entry.started_ms > 0 and os.date("%H:%M", math.floor(entry.started_ms / 1000))
     local line = lines[i] or ""

@@ -1,5 +1,6 @@
 -- Draws the todos: on one line while they fit, else one line each.
 
+local format = require("cursor_agent.render.format")
 local render = require("cursor_agent.render")
 
 local M = {}
@@ -65,7 +66,7 @@ function M.render(entry, context)
   local chars = 0
   for _, todo in ipairs(todos) do
     local icon, hl = M.state(todo.status, context.icons)
-    chars = chars + vim.fn.strchars(todo.content) + 4
+    chars = chars + format.chars(todo.content) + 4
     vim.list_extend(line, { { "  " }, { icon .. " ", hl }, { todo.content, text_hl(todo) } })
   end
   if chars <= ONE_LINE_CHARS then

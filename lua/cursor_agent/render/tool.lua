@@ -17,6 +17,7 @@ local VERBS = {
   think = "Think",
   fetch = "Fetch",
   switch_mode = "Mode",
+  plan = "Plan",
 }
 
 ---The longest verb and a space.
@@ -68,7 +69,7 @@ end
 ---The places a call is about, without repetition: its locations, then the files of its diffs.
 ---@param tool cursor_agent.ToolCall
 ---@return { path: string, line: integer? }[]
-local function places(tool)
+function M.places(tool)
   local list, seen = {}, {}
   local function add(path, line)
     if path and path ~= "" and not seen[path] then
@@ -117,6 +118,11 @@ local function subject(tool, where, context)
   end
   local first = where[1]
   if not first or tool.kind == "search" or tool.kind == "fetch" then
+    local verb = VERBS[tool.kind]
+    if verb and title:lower():find(verb:lower() .. " ", 1, true) == 1 then
+      -- It stands before it already.
+      title = vim.trim(title:sub(#verb + 1))
+    end
     return { { format.first_line(title:match("^`([^`]*)`$") or title, 400), "CursorAgentToolTitle" } }
   end
   local chunks = {
@@ -199,6 +205,34 @@ local function add_text(b, content, context, indent, from_end)
 end
 
 ---@param b cursor_agent.render.Builder
+---@param tool cursor_agent.ToolCall
+---@param where { path: string, line: integer? }[]
+---@param diffs table<string, boolean> files that are shown by what changed in them
+---@param context cursor_agent.render.Context
+---@param indent string
+local function add_places(b, tool, where, diffs, context, indent)
+  local gutter = { indent .. context.icons.gutter .. " ", "CursorAgentGutter" }
+  local shown, left = 0, 0
+  for _, place in ipairs(where) do
+    if not diffs[place.path] and shown < context.output_lines then
+      shown = shown + 1
+      local row = b:line({
+        gutter,
+        { format.path(place.path, context.cwd), "CursorAgentPath" },
+        { place.line and tool.kind ~= "edit" and ":" .. place.line or "", "CursorAgentLineNr" },
+      })
+      b.targets[row] = { path = place.path, line = place.line }
+    elseif not diffs[place.path] then
+      left = left + 1
+    end
+  end
+  if left > 0 then
+    local more = ("%s %s more"):format(context.icons.more, format.plural(left, "place"))
+    b.targets[b:line({ gutter, { more, "CursorAgentMore" } })] = { output = true }
+  end
+end
+
+---@param b cursor_agent.render.Builder
 ---@param content cursor_agent.ToolContent
 ---@param context cursor_agent.render.Context
 ---@param indent string
@@ -227,7 +261,7 @@ end
 function M.render(entry, context)
   local tool = entry.tool --[[@as cursor_agent.ToolCall]]
   local b = render.builder()
-  local where = places(tool)
+  local where = M.places(tool)
   local icon, icon_hl = state(tool, context.icons)
   local nested = entry.parent and "  " or ""
   local verb = tool.task and "Task" or tool.image and "Image" or VERBS[tool.kind] or "Tool"
@@ -278,17 +312,7 @@ function M.render(entry, context)
       diffs[content.path or ""] = true
     end
   end
-  for i = 2, #where do
-    local place = where[i]
-    if not diffs[place.path] then
-      local row = b:line({
-        { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
-        { format.path(place.path, context.cwd), "CursorAgentPath" },
-        { place.line and tool.kind ~= "edit" and ":" .. place.line or "", "CursorAgentLineNr" },
-      })
-      b.targets[row] = { path = place.path, line = place.line }
-    end
-  end
+  add_places(b, tool, vim.list_slice(where, 2), diffs, context, indent)
   for _, content in ipairs(tool.content or {}) do
     if content.type == "diff" then
       if #where > 1 then

@@ -178,18 +178,16 @@ That was the tour. What it did not show:
 ";
 
 pub const HELP: &str = "\
-| to | do |
-|---|---|
-| open or close the chat | {toggle} |
-| list the keys of a window | {keys_key} |
-| allow once, always, reject | {allow_key}, {always_key}, {reject_key} in the permission window |
-| allow or reject from anywhere | {accept}, {reject} |
-| see what waits for you | {decisions} |
-| stop the turn | {cancel} |
-| look at what was changed | {review} |
-| see the todos | {todos} |
-| change mode, model, options | {mode_plan}, {model}, {option} |
-| begin anew, go back | {new}, {sessions} |
+- open or close the chat: {toggle}
+- list the keys of a window: {keys_key}
+- allow once, always, reject: {allow_key}, {always_key}, {reject_key} in the permission window
+- allow or reject from anywhere: {accept}, {reject}
+- see what waits for you: {decisions}
+- stop the turn: {cancel}
+- look at what was changed: {review}
+- see the todos: {todos}
+- change mode, model, options: {mode_plan}, {model}, {option}
+- begin anew, go back: {new}, {sessions}
 
 ";
 

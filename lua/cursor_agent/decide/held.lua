@@ -1,0 +1,147 @@
+-- Keeps the key that has just decided, and is still held down, from deciding the next thing and from acting on what was
+-- below the decision.
+--
+-- A keyboard repeats a held key after a first delay, then quickly. One repeat looks like a key pressed anew, so the first
+-- one waits until it is known whether another follows: then it is held, else it is handed on.
+
+local M = {}
+
+---The same key so soon is no key pressed on purpose.
+M.BOUNCE_MS = 150
+---Keyboards begin to repeat a key within so long.
+M.FIRST_REPEAT_MS = 700
+---And go on repeating it within so long.
+M.NEXT_REPEAT_MS = 100
+
+---How often a key is looked for meanwhile.
+local LOOK_MS = 5
+
+local MODES = { "n", "i" }
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_held")
+
+local decided ---@type { lhs: string, at: integer }? the key that decided last
+local end_guard = function() end -- of the key that is looked after
+
+---The key of a mapping that is down at its end: `A` of `gA`.
+---@param lhs string
+---@return string
+local function last_key(lhs)
+  return lhs:match("<[^<>]+>$") or vim.fn.strcharpart(lhs, vim.fn.strchars(lhs) - 1)
+end
+
+---Whether a key is the next that was typed, or is typed within so long.
+---@param raw string
+---@param ms integer
+---@return boolean
+local function comes(raw, ms)
+  vim.wait(ms, function()
+    return vim.fn.getchar(1) ~= 0
+  end, LOOK_MS)
+  local next_one = vim.fn.getchar(1)
+  return (type(next_one) == "number" and vim.fn.nr2char(next_one) or next_one) == raw
+end
+
+---Drops a key for as long as it is repeated.
+---@param raw string
+local function swallow(raw)
+  while comes(raw, M.NEXT_REPEAT_MS) do
+    vim.fn.getchar(0)
+  end
+end
+
+---Maps a key in the current buffer, and says how to undo that.
+---@param key string
+---@param run fun()
+---@return fun() undo
+local function take(key, run)
+  local buf = vim.api.nvim_get_current_buf()
+  local before = {} ---@type table<string, vim.api.keyset.get_keymap>
+  for _, mode in ipairs(MODES) do
+    local map = vim.fn.maparg(key, mode, false, true)
+    before[mode] = map.buffer == 1 and map or nil
+    vim.keymap.set(mode, key, run, { buffer = buf, nowait = true, desc = "cursor-agent: not for a key held down" })
+  end
+  return function()
+    -- One that is unloaded keeps its keys.
+    if not vim.api.nvim_buf_is_valid(buf) then
+      return
+    end
+    vim.api.nvim_buf_call(buf, function()
+      for _, mode in ipairs(MODES) do
+        pcall(vim.keymap.del, mode, key, { buffer = buf })
+        if before[mode] then
+          vim.fn.mapset(mode, false, before[mode])
+        end
+      end
+    end)
+  end
+end
+
+---What was typed before a key: the register and the count it is for.
+---@return string
+local function prefix()
+  if vim.api.nvim_get_mode().mode:sub(1, 1) ~= "n" then
+    return ""
+  end
+  local clipboard = vim.o.clipboard
+  local usual = clipboard:find("unnamedplus", 1, true) and "+" or clipboard:find("unnamed", 1, true) and "*" or '"'
+  local register = vim.v.register ~= usual and '"' .. vim.v.register or ""
+  return register .. (vim.v.count > 0 and vim.v.count or "")
+end
+
+---Takes note of a key that has just decided.
+---@param lhs string
+function M.note(lhs)
+  decided = { lhs = lhs, at = vim.uv.now() }
+end
+
+---Whether a key is the one that decided last, still held down. If it is, it is dropped until it is up.
+---@param lhs string
+---@return boolean
+function M.is_held(lhs)
+  local raw = vim.keycode(last_key(lhs))
+  local soon = decided and decided.lhs == lhs and vim.uv.now() - decided.at < M.FIRST_REPEAT_MS
+  if not soon or not comes(raw, M.NEXT_REPEAT_MS) then
+    return false
+  end
+  swallow(raw)
+  return true
+end
+
+---Looks after a key that has just closed a decision.
+---@param lhs string
+function M.guard(lhs)
+  end_guard()
+  local key = last_key(lhs)
+  local raw = vim.keycode(key)
+  local since = vim.uv.now()
+  local over = false
+  local typed ---@type string? what the last key was on the keyboard
+  vim.on_key(function(_, keys)
+    typed = keys
+  end, NS)
+  local undo = take(key, function()
+    local before = prefix()
+    end_guard()
+    if typed ~= raw or vim.fn.reg_recording() ~= "" then
+      -- Of a macro or a mapping, or to become part of a macro, where it is by now.
+      vim.api.nvim_feedkeys(before .. raw, "mi", false)
+    elseif vim.uv.now() - since < M.BOUNCE_MS or comes(raw, M.NEXT_REPEAT_MS) then
+      swallow(raw)
+    else
+      vim.api.nvim_feedkeys(before .. raw, "mit", false)
+    end
+  end)
+  local function finish()
+    if not over then
+      over = true
+      vim.on_key(nil, NS)
+      undo()
+    end
+  end
+  end_guard = finish
+  vim.defer_fn(finish, M.FIRST_REPEAT_MS)
+end
+
+return M

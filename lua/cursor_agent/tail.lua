@@ -1,0 +1,256 @@
+-- Keeps windows at the end of a chat while text comes, those that stand there, and counts what the others have not seen.
+
+---@class (exact) cursor_agent.tail.Hidden
+---@field rows integer at the foot of the window that cannot be seen
+---@field line fun(): integer the line that has to be seen
+---@field lifted boolean the text was moved for it
+
+---@class cursor_agent.Tail
+---@field private buf integer
+---@field private places table<integer, integer|false>? by window: the cursor's line, if it follows; as it was when the batch began
+---@field private followed integer when windows were last moved
+---@field private before integer lines there were when the batch began
+---@field private base table<integer, integer> by window that does not follow: lines there were when it stopped
+---@field private owed table<integer, integer> by window that could not be moved: the line its cursor was left on
+---@field private hidden table<integer, cursor_agent.tail.Hidden> by window that something lies over
+local Tail = {}
+Tail.__index = Tail
+
+local M = {}
+
+---While text comes faster than it can be shown, windows follow it this often. Scrolling is what drawing costs most.
+local FLOOD_FRAME_MS = 50
+
+---@param buf integer
+---@return cursor_agent.Tail
+function M.new(buf)
+  return setmetatable({ buf = buf, followed = 0, before = 1, base = {}, owed = {}, hidden = {} }, Tail)
+end
+
+---@param win integer
+---@param last integer
+---@return boolean
+local function cursor_at_tail(win, last)
+  local line = vim.api.nvim_win_get_cursor(win)[1]
+  if line >= last then
+    return true
+  end
+  return vim.api.nvim_win_call(win, function()
+    return vim.fn.foldclosedend(line) == last
+  end)
+end
+
+---Moves a window to the last line, showing as much above it as fits.
+---@param win integer
+---@param last integer
+---@param grown number lines it has more than before
+---@param hidden cursor_agent.tail.Hidden?
+local function to_tail(win, last, grown, hidden)
+  local info = vim.fn.getwininfo(win)[1]
+  local height = info.height - info.winbar - (hidden and hidden.rows or 0)
+  local rows_of_last = vim.api.nvim_win_text_height(win, { start_row = last - 1, end_row = last - 1 }).all
+  -- Of a line that is higher than the window Neovim shows the part the cursor is in.
+  vim.api.nvim_win_set_cursor(win, { last, rows_of_last > height and vim.v.maxcol or 0 })
+  if not hidden and grown <= math.floor(height / 3) then
+    -- Neovim scrolls by itself just as far as it must.
+    return
+  end
+  -- After a long jump it would put the last line in the middle of the window.
+  vim.api.nvim_win_call(win, function()
+    local line = hidden and math.min(hidden.line(), last) or last
+    local top, rows, skip = line, 0, 0
+    while line >= 1 do
+      local first = vim.fn.foldclosed(line)
+      local size = { all = 1, fill = 0 }
+      if first == -1 then
+        first = line
+        size = vim.api.nvim_win_text_height(win, { start_row = line - 1, end_row = line - 1 })
+      end
+      rows = rows + size.all
+      if rows > height then
+        local above = rows - height
+        if hidden and rows > size.all and size.all - above > 1 and size.fill == 0 then
+          -- The end of a paragraph rather than blank rows.
+          top, skip = first, above * (info.width - info.textoff)
+        end
+        break
+      end
+      top, line = first, first - 1
+    end
+    vim.wo[win][0].smoothscroll = skip > 0 or vim.go.smoothscroll
+    vim.fn.winrestview({ topline = top, skipcol = skip })
+  end)
+end
+
+---Whether moving the cursor of a window would get in the way of what the user is doing there.
+---@param win integer
+---@return boolean
+local function busy(win)
+  if win ~= vim.api.nvim_get_current_win() then
+    return false
+  end
+  local mode = vim.api.nvim_get_mode().mode
+  return mode ~= "n" and mode:sub(1, 1) ~= "i"
+end
+
+---Notes which windows stand at the end, once for a batch of changes.
+function Tail:note()
+  if self.places then
+    for win, line in pairs(self.places) do
+      if not vim.api.nvim_win_is_valid(win) then
+        self.places[win] = nil
+      elseif line and vim.api.nvim_win_get_cursor(win)[1] ~= line then
+        -- Between two steps of a flood only the user moves the cursor.
+        self.places[win] = false
+        self.base[win] = self.before
+      end
+    end
+    return
+  end
+  self.places = {}
+  self.before = vim.api.nvim_buf_line_count(self.buf)
+  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+    local line = vim.api.nvim_win_get_cursor(win)[1]
+    local follows = cursor_at_tail(win, self.before) or self.owed[win] == line
+    self.owed[win] = nil
+    self.places[win] = follows and line or false
+    if not follows then
+      self.base[win] = self.base[win] or self.before
+    end
+  end
+end
+
+---Whether a window stood at the end when the batch began.
+---@param win integer
+---@return boolean
+function Tail:follows(win)
+  return self.places ~= nil and self.places[win] ~= nil and self.places[win] ~= false
+end
+
+---Ends a batch of changes: windows that stood at the end stand there again.
+---@param flood boolean more is to come at once: the windows need not show every step of it
+---@return boolean moved
+function Tail:follow(flood)
+  local places = self.places
+  if not places then
+    return false
+  end
+  if flood and vim.uv.now() - self.followed < FLOOD_FRAME_MS then
+    for win, line in pairs(places) do
+      places[win] = line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_cursor(win)[1]
+    end
+    return false
+  end
+  self.places, self.followed = nil, vim.uv.now()
+  if not vim.api.nvim_buf_is_loaded(self.buf) then
+    return false
+  end
+  local last = vim.api.nvim_buf_line_count(self.buf)
+  for win, line in pairs(places) do
+    if line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf then
+      if busy(win) then
+        self.owed[win] = line
+        self.base[win] = self.base[win] or self.before
+      else
+        self.base[win] = nil
+        to_tail(win, last, last - self.before, self.hidden[win])
+      end
+    end
+  end
+  return true
+end
+
+---Whether a window stands at the end.
+---@param win integer
+---@return boolean
+function Tail:is_at(win)
+  return cursor_at_tail(win, vim.api.nvim_buf_line_count(self.buf))
+end
+
+---Takes one window, or those of the current tab page that show the chat, to its end.
+---@param win? integer
+function Tail:go(win)
+  local last = vim.api.nvim_buf_line_count(self.buf)
+  local here = vim.tbl_filter(function(one)
+    return vim.api.nvim_win_get_buf(one) == self.buf
+  end, vim.api.nvim_tabpage_list_wins(0))
+  for _, one in ipairs(win and { win } or here) do
+    self.base[one] = nil
+    to_tail(one, last, math.huge, self.hidden[one])
+    if self.places then
+      -- In the middle of a flood: it follows from here on.
+      self.places[one] = last
+    end
+  end
+end
+
+---Something lies over the foot of a window. If that follows and a line cannot be seen there, it shows it above.
+---@param win integer
+---@param rows integer
+---@param line fun(): integer the line
+function Tail:hide(win, rows, line)
+  local before = self.hidden[win]
+  local hidden = { rows = rows, line = line, lifted = before ~= nil and before.lifted } ---@type cursor_agent.tail.Hidden
+  self.hidden[win] = hidden
+  if busy(win) or not (self:follows(win) or self:is_at(win)) then
+    return
+  end
+  local at = vim.fn.screenpos(win, line(), 1).row
+  local below = vim.api.nvim_win_get_position(win)[1] + vim.api.nvim_win_get_height(win) - rows
+  if at == 0 or at > below or (hidden.lifted and before and before.rows ~= rows) then
+    hidden.lifted = true
+    self:go(win)
+  end
+end
+
+---Nothing lies over a window any more. It may be gone, or show something else by now.
+---@param win integer
+function Tail:unhide(win)
+  local before = self.hidden[win]
+  self.hidden[win] = nil
+  local ours = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf
+  if ours and before and before.lifted and not busy(win) and (self:follows(win) or self:is_at(win)) then
+    self:go(win)
+  end
+end
+
+---Lets go of a window that is about to go, and says what there is to know of it: nil where it follows, else the lines
+---that have been there to see.
+---@param win integer
+---@return integer?
+function Tail:leave(win)
+  local last = vim.api.nvim_buf_line_count(self.buf)
+  local seen = not (self:follows(win) or self:is_at(win)) and (self.base[win] or last) or nil
+  self.base[win], self.owed[win], self.hidden[win] = nil, nil, nil
+  return seen
+end
+
+---Counts in a new window from where another one left off.
+---@param win integer
+---@param seen integer
+function Tail:resume(win, seen)
+  self.base[win] = seen
+end
+
+---How many lines came below while a window showed something further up.
+---@param win integer
+---@return integer
+function Tail:unseen(win)
+  local base = self.base[win]
+  if not base then
+    return 0
+  end
+  local last = vim.api.nvim_buf_line_count(self.buf)
+  if cursor_at_tail(win, last) then
+    self.base[win] = nil
+    return 0
+  end
+  return math.max(last - base, 0)
+end
+
+---Everything is unseen no more: the text is another.
+function Tail:forget()
+  self.base, self.owed = {}, {}
+end
+
+return M

@@ -1,0 +1,87 @@
+//! Ends our processes when Neovim is killed and cannot: a shell that waits for the end of its input.
+//!
+//! Whatever happens to Neovim, the system closes our end of the pipe. Agents see the end of their own input then, and
+//! most of them leave; the commands they run, and an agent that hangs, do not.
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// Reads `+ PID` and `- PID`. When there is no more to read, the groups that are left have 0.3 s to leave by themselves
+/// and half a second after they were asked to.
+const SCRIPT: &str = r#"
+trap '' HUP INT TERM
+set --
+while read -r sign pid; do
+  for known do
+    shift
+    [ "$known" = "$pid" ] || set -- "$@" "$known"
+  done
+  [ "$sign" = - ] || set -- "$@" "$pid"
+done
+exec 2>/dev/null
+for tenth in 0 1 2 TERM 4 5 6 7 KILL; do
+  for group do
+    shift
+    ! kill -s 0 -- "-$group" || set -- "$@" "$group"
+  done
+  [ $# -gt 0 ] || exit 0
+  case $tenth in
+    TERM|KILL) for group do kill -s "$tenth" -- "-$group"; done ;;
+  esac
+  sleep 0.1
+done
+"#;
+
+/// The shell, started with the first process it is told of.
+#[derive(Debug, Default)]
+pub struct Keeper {
+    pipe: OnceLock<Option<UnixStream>>,
+}
+
+impl Keeper {
+    /// The group led by `pid` must not outlive Neovim.
+    pub fn watch(&self, pid: u32) {
+        if let Some(pipe) = self.pipe.get_or_init(start) {
+            tell(pipe, &format!("+ {pid}\n"));
+        }
+    }
+
+    /// The group is gone: its number may come to be another's.
+    pub fn forget(&self, pid: u32) {
+        if let Some(Some(pipe)) = self.pipe.get() {
+            tell(pipe, &format!("- {pid}\n"));
+        }
+    }
+}
+
+/// Never waits. A shell that is gone or does not read is a net less, and no reason to stop.
+fn tell(mut pipe: &UnixStream, line: &str) {
+    let _ = pipe.write_all(line.as_bytes());
+}
+
+fn start() -> Option<UnixStream> {
+    let started = || {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        Command::new("sh")
+            .args(["-c", SCRIPT])
+            .current_dir("/")
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // What the terminal sends to Neovim is not meant for it.
+            .process_group(0)
+            .spawn()?;
+        std::io::Result::Ok(ours)
+    };
+    started()
+        .inspect_err(|error| {
+            let text = format!("no shell to end agents when Neovim is killed: {error}");
+            crate::log::write("warn", &text);
+        })
+        .ok()
+}
