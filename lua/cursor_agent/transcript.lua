@@ -1,7 +1,7 @@
 -- Writes the entries of a session into its chat buffer, each within its own lines.
 
 local bisect = require("cursor_agent.bisect")
-local folds = require("cursor_agent.folds")
+local entry_folds = require("cursor_agent.entry_folds")
 local highlights = require("cursor_agent.highlights")
 local message = require("cursor_agent.render.message")
 local painter = require("cursor_agent.painter")
@@ -31,11 +31,6 @@ local render = require("cursor_agent.render")
 ---@field last integer row
 ---@field closed boolean
 
----What a fold was before its lines were changed.
----@class (exact) cursor_agent.transcript.Refold
----@field old cursor_agent.transcript.Fold?
----@field closed table<integer, boolean> by window
-
 ---How the last window that went showed the chat.
 ---@class (exact) cursor_agent.transcript.Left
 ---@field seen integer? lines that have been there to see; nil: it followed
@@ -54,8 +49,7 @@ local render = require("cursor_agent.render")
 ---@field private next_aside integer
 ---@field private left cursor_agent.transcript.Left?
 ---@field private open boolean the buffer may be written to
----@field private waiting boolean folds are made when the user has selected what they want
----@field private refold table<integer, cursor_agent.transcript.Refold> by entry whose fold is made anew after this batch
+---@field private folds cursor_agent.EntryFolds
 local Transcript = {}
 Transcript.__index = Transcript
 
@@ -101,9 +95,8 @@ function M.new(buf, cwd)
     ticking = {},
     next_aside = 1,
     open = false,
-    waiting = false,
-    refold = {},
   }, Transcript)
+  self.folds = entry_folds.new(self)
   by_buffer[buf] = self
   highlights.setup()
   require("cursor_agent.decor").setup()
@@ -141,7 +134,7 @@ function Transcript:finish(flood)
     if vim.api.nvim_buf_is_valid(self.buf) then
       vim.bo[self.buf].modifiable = false
       vim.bo[self.buf].modified = false
-      self:make_folds()
+      self.folds:make()
     end
   end
   if self.tail:follow(flood) then
@@ -268,124 +261,6 @@ function Transcript:add_mark(row, mark)
   vim.api.nvim_buf_set_extmark(self.buf, NS.mark, row + mark.row, mark.col, opts)
 end
 
----Notes how an entry is folded, before its lines change.
----@private
----@param index integer
-function Transcript:note_fold(index)
-  if self.refold[index] then
-    return
-  end
-  local item = self.items[index]
-  local closed = {} ---@type table<integer, boolean>
-  if item.fold then
-    local line = self:first_row(index) + item.gap + item.fold.first + 1
-    for _, win in ipairs(self:windows()) do
-      closed[win] = folds.is_closed(win, line)
-    end
-  end
-  self.refold[index] = { old = item.fold, closed = closed }
-end
-
----Notes the folds that a change of an entry's lines may spoil: Neovim takes what is put in at the edge of a fold into it
----or out of it, which of the two depends on its version.
----@private
----@param index integer
-function Transcript:note_folds_around(index)
-  for i = index - 1, index + 1 do
-    local item, below = self.items[i], self.items[math.max(i, index)]
-    if item and item.fold and (i == index or below.gap == 0) then
-      self:note_fold(i)
-    end
-  end
-end
-
----Folds the details of an entry, at the end of the batch.
----@private
----@param index integer
----@param first integer row
----@param last integer row
----@param closed boolean
-function Transcript:fold(index, first, last, closed)
-  local item = self.items[index]
-  local top = self:first_row(index) + item.gap
-  local old = item.fold
-  local fold = { first = first - top, last = last - top, closed = closed }
-  if last <= first and not old then
-    return
-  end
-  if old and old.last == fold.last and old.closed == closed then
-    return
-  end
-  self:note_fold(index)
-  item.fold = last > first and fold or nil
-end
-
----Puts off the folds while text is being selected in the current window: making one would end that.
----@private
----@return boolean put_off
-function Transcript:wait_for_selection()
-  local selecting = vim.api.nvim_get_current_buf() == self.buf and vim.fn.mode():find("^[vVsS\22\19]") ~= nil
-  if selecting and not self.waiting then
-    self.waiting = true
-    vim.api.nvim_create_autocmd("ModeChanged", {
-      pattern = "*:n*",
-      once = true,
-      desc = "cursor-agent: make the folds that had to wait",
-      callback = vim.schedule_wrap(function()
-        self.waiting = false
-        if vim.api.nvim_buf_is_loaded(self.buf) then
-          self:make_folds()
-        end
-      end),
-    })
-  end
-  return selecting
-end
-
----Makes the folds of a batch in each window. What someone has opened, closed or is reading stays as it is.
----@private
-function Transcript:make_folds()
-  if next(self.refold) == nil or self:wait_for_selection() then
-    return
-  end
-  local refold = self.refold
-  self.refold = {}
-  for _, win in ipairs(self:windows()) do
-    folds.update(win, self:folds_of(win, refold))
-  end
-end
-
----The folds a window has from now on for entries of a batch.
----@private
----@param win integer
----@param refold table<integer, cursor_agent.transcript.Refold>
----@return cursor_agent.folds.Change[]
-function Transcript:folds_of(win, refold)
-  local line = vim.api.nvim_win_get_cursor(win)[1] - 1
-  local follows = self.tail:follows(win)
-  local list = {} ---@type cursor_agent.folds.Change[]
-  for index, before in pairs(refold) do
-    local item = self.items[index]
-    local start, past = self:range(index)
-    local top = start + item.gap
-    local change = { top = top + 1, bottom = past, known = before.old ~= nil } ---@type cursor_agent.folds.Change
-    if item.fold then
-      local first, last = top + item.fold.first, top + item.fold.last
-      local reading = line >= first and line <= last and not follows
-      local was = before.closed[win]
-      local closed = item.fold.closed
-      if before.old and was ~= nil and (was ~= before.old.closed or (reading and not was)) then
-        closed = was
-      elseif not before.old and reading then
-        closed = false
-      end
-      change.fold = { first = first + 1, last = last + 1, closed = closed }
-    end
-    list[#list + 1] = change
-  end
-  return list
-end
-
 ---Keeps cursors on an entry that is about to lose lines: on its last one, where theirs goes.
 ---@private
 ---@param last integer row, the last it will have
@@ -418,7 +293,7 @@ function Transcript:put(index, block)
     tail = tail + 1
   end
   if head < #old or head < #lines then
-    self:note_folds_around(index)
+    self.folds:note_around(index)
     self:keep_cursors(top + #lines - 1, past)
     self:write(top + head, past - tail, vim.list_slice(lines, head + 1, #lines - tail))
     self:place(index, first)
@@ -449,7 +324,7 @@ function Transcript:decorate(index, top, block)
   item.targets = next(block.targets) and block.targets or nil
   item.code = #block.code > 0 and block.code or nil
   if block.closed ~= nil or item.fold then
-    self:fold(index, top, top + #block.lines - 1, block.closed or false)
+    self.folds:set(index, top, top + #block.lines - 1, block.closed or false)
   end
 end
 
@@ -559,7 +434,7 @@ function Transcript:message(index, entry, fresh)
   end
   if thought and ended then
     local first, past = self:range(index)
-    self:fold(index, first + item.gap, past - 1, self.fold_thoughts)
+    self.folds:set(index, first + item.gap, past - 1, self.fold_thoughts)
   end
   if ended and not thought then
     require("cursor_agent.decor").refresh(self.buf)
@@ -619,7 +494,8 @@ function Transcript:reset()
   for _, ns in pairs(NS) do
     vim.api.nvim_buf_clear_namespace(self.buf, ns, 0, -1)
   end
-  self.items, self.asides, self.ticking, self.refold = {}, {}, {}, {}
+  self.items, self.asides, self.ticking = {}, {}, {}
+  self.folds:forget()
   self.left = nil
   self.tail:forget()
   self:write(0, -1, { "" })
@@ -628,43 +504,18 @@ end
 ---Notes how a window that is about to go shows the chat, for the one that comes after it.
 ---@param win integer
 function Transcript:leave(win)
-  local lines = {} ---@type table<integer, integer>
-  for index, item in ipairs(self.items) do
-    if item.fold then
-      lines[index] = self:first_row(index) + item.gap + item.fold.first + 1
-    end
-  end
-  local closed = folds.closed(win, lines)
-  for index in pairs(lines) do
-    local fold = self.items[index].fold
-    if fold and closed[index] == fold.closed then
-      -- As it is without the user: it may become another by itself.
-      closed[index] = nil
-    end
-  end
-  self.left = { seen = self.tail:leave(win), view = vim.api.nvim_win_call(win, vim.fn.winsaveview), closed = closed }
+  self.left = {
+    seen = self.tail:leave(win),
+    view = vim.api.nvim_win_call(win, vim.fn.winsaveview),
+    closed = self.folds:by_hand(win),
+  }
 end
 
 ---Gives a window that has just come to show the chat its folds, and the place of the window there was before.
 ---@param win integer
 function Transcript:dress(win)
-  self:make_folds()
   local left = self.left
-  local list = {} ---@type cursor_agent.folds.Fold[]
-  for index, item in ipairs(self.items) do
-    if item.fold then
-      local top = self:first_row(index) + item.gap
-      list[#list + 1] = {
-        first = top + item.fold.first + 1,
-        last = top + item.fold.last + 1,
-        closed = item.fold.closed,
-      }
-      if left and left.closed[index] ~= nil then
-        list[#list].closed = left.closed[index]
-      end
-    end
-  end
-  folds.rebuild(win, list)
+  self.folds:dress(win, left and left.closed or {})
   if left and left.seen then
     self.tail:resume(win, left.seen)
     vim.api.nvim_win_call(win, function()

@@ -7,13 +7,15 @@ local attention = require("cursor_agent.decide.attention")
 local card = require("cursor_agent.decide.card")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
+local frame = require("cursor_agent.decide.frame")
 local held = require("cursor_agent.decide.held")
+local keys = require("cursor_agent.decide.keys")
 local native = require("cursor_agent.native")
 local notify = require("cursor_agent.notify")
 local permission = require("cursor_agent.decide.permission")
 local plan = require("cursor_agent.decide.plan")
-local policy = require("cursor_agent.decide.policy")
 local question = require("cursor_agent.decide.question")
+local rules = require("cursor_agent.decide.rules")
 
 local M = {}
 
@@ -29,9 +31,6 @@ local later = {}
 
 ---@type table<integer, integer> buffers with the details, by decision
 local details = {}
-
----@type table<cursor_agent.Key, table<string, { verdict: "allow"|"reject", at: string }>>
-local always = {}
 
 local selected ---@type integer? the decision the user went to
 local on_screen ---@type integer? the decision in the card
@@ -51,6 +50,13 @@ local function find(id)
       return decision, i
     end
   end
+end
+
+---Whether a decision still waits.
+---@param id integer
+---@return boolean
+function M.waits(id)
+  return find(id) ~= nil
 end
 
 ---The decision the card is to show: the one the user went to, else the oldest that was not put off.
@@ -82,40 +88,6 @@ local function has_own_window(decision)
     end
   end
   return false
-end
-
----The keys the user has bound to something, for the hint in the card.
----@param plug string
----@return string?
-local function bound_key(plug)
-  for _, mode in ipairs({ "n", "i" }) do
-    for _, map in ipairs(vim.api.nvim_get_keymap(mode)) do
-      if map.rhs == plug then
-        local raw = map.lhsraw or map.lhs --[[@as string]]
-        local leader = vim.g.mapleader or "\\"
-        if leader ~= "" and raw:sub(1, #leader) == leader then
-          return "<leader>" .. vim.fn.keytrans(raw:sub(#leader + 1))
-        end
-        return vim.fn.keytrans(raw)
-      end
-    end
-  end
-end
-
----@param decision cursor_agent.Decision
----@return string
-local function footer(decision)
-  local words = {} ---@type string[]
-  if decision.kind ~= "question" then
-    for _, verdict in ipairs({ "accept", "reject" }) do
-      local key = bound_key(("<Plug>(cursor-agent-%s)"):format(verdict))
-      if key then
-        words[#words + 1] = ("%s %s"):format(key, verdict)
-      end
-    end
-  end
-  words[#words + 1] = (bound_key("<Plug>(cursor-agent-decisions)") or ":CursorAgent decisions") .. " enters"
-  return table.concat(words, " · ")
 end
 
 ---What a permission is about may become known after it was asked for.
@@ -153,7 +125,7 @@ local function refresh()
       return hint.action ~= "next-decision"
     end, view.hints)
   end
-  view.footer = footer(decision)
+  view.footer = frame.reminder(decision)
   card.show(view, anew)
 end
 
@@ -197,36 +169,10 @@ local function in_words(decision)
   return ("%s: %s"):format(title, format.first_line(decision.title, 80))
 end
 
----Answers a permission by the rules, or by what the user has said once and for all in this session.
----@param decision cursor_agent.Decision
----@return boolean answered
-local function answer_by_policy(decision)
-  local library = native.peek()
-  if decision.kind ~= "permission" or not library then
-    return false
-  end
-  local action, by = policy.decide(decision, config.get().policy, permission.where(decision))
-  if action == "ask" and not by then
-    local said = (always[decision.key] or {})[policy.signature(decision)]
-    if said then
-      action, by = said.verdict, ("your “always” of %s"):format(said.at)
-    end
-  end
-  if action == "ask" then
-    return false
-  end
-  local option = permission.option(decision, action == "allow" and "allow_once" or "reject_once")
-  if not option and action == "allow" then
-    -- What is allowed by a rule is allowed once: the agent must not remember more than the user said.
-    return false
-  end
-  return library.answer(decision.id, option and { option = option.id } or { reject = true }, by) == true
-end
-
 ---A decision came.
 ---@param decision cursor_agent.Decision
 function M.on_decision(decision)
-  if find(decision.id) or answer_by_policy(decision) then
+  if find(decision.id) or rules.answer(decision) then
     return
   end
   queue[#queue + 1] = decision
@@ -267,22 +213,6 @@ function M.current()
   return decision
 end
 
----Remembers an answer that was meant for good: some agents forget it.
----@param decision cursor_agent.Decision
----@param answer table
-local function remember(decision, answer)
-  for _, option in ipairs(decision.options or {}) do
-    local verdict = option.kind == "allow_always" and "allow" or option.kind == "reject_always" and "reject" or nil
-    if option.id == answer.option and verdict then
-      always[decision.key] = always[decision.key] or {}
-      always[decision.key][policy.signature(decision)] = {
-        verdict = verdict,
-        at = os.date("%H:%M") --[[@as string]],
-      }
-    end
-  end
-end
-
 ---Answers a decision for the user.
 ---@param id integer
 ---@param answer table as in `require("cursor_agent").answer`
@@ -312,7 +242,7 @@ function M.answer(id, answer)
     return nil, problem
   end
   if decision then
-    remember(decision, answer)
+    rules.remember(decision, answer)
     if path then
       plan.accepted(path, decision.key)
       local say = config.get().plan.directory ~= "" and "the plan is saved as %s"
@@ -439,67 +369,10 @@ function M.pressed(verdict)
   return M.decide(verdict)
 end
 
----@param decision cursor_agent.Decision
----@return cursor_agent.decide.Answering
-local function answering(decision)
-  return {
-    answer = function(answer)
-      return M.answer(decision.id, answer)
-    end,
-    is_pending = function()
-      if find(decision.id) then
-        return true
-      end
-      notify.notify("this was decided meanwhile; nothing was sent", "warn")
-      return false
-    end,
-  }
-end
-
----@param decision cursor_agent.Decision
----@param kind string
----@return boolean?, string?
-local function choose(decision, kind)
-  local answer, why = permission.choose(decision, kind)
-  if not answer then
-    return nil, why
-  end
-  return M.answer(decision.id, answer)
-end
-
----Rejects, and sends the reason as the next prompt: the protocol has no place for it in the answer.
----@param decision cursor_agent.Decision
----@return boolean
-local function reject_with_message(decision)
-  local how = answering(decision)
-  vim.ui.input({ prompt = "Reject, and say: " }, function(text)
-    text = text and vim.trim(text) or ""
-    if text == "" or not how.is_pending() then
-      return
-    end
-    local library = native.peek()
-    if not library then
-      return
-    end
-    -- Queued first: the answer may end the turn, and then the next in the queue is sent.
-    local number, problem = library.prompt(decision.key, { text = text })
-    if not number then
-      notify.report(nil, problem)
-      return
-    end
-    library.queue_move(decision.key, number, 1)
-    local done, why = choose(decision, "reject_once")
-    if not done then
-      library.queue_remove(decision.key, number)
-      notify.report(nil, why)
-    end
-  end)
-  return true
-end
-
+---Shows the decision that stands `step` further in the queue.
 ---@param step integer
 ---@return boolean?, string?
-local function go(step)
+function M.go(step)
   local decision = M.current()
   local _, at = find(decision and decision.id or -1)
   if not at or #queue < 2 then
@@ -519,7 +392,7 @@ end
 ---Goes out of the details, where the user is in them.
 ---@param decision cursor_agent.Decision
 ---@return boolean
-local function close_details(decision)
+function M.close_details(decision)
   local buf = details[decision.id]
   if not buf or vim.api.nvim_get_current_buf() ~= buf then
     return false
@@ -529,15 +402,16 @@ local function close_details(decision)
   return true
 end
 
+---Takes a decision off the screen; it goes on waiting.
 ---@param decision cursor_agent.Decision
 ---@return boolean
-local function put_off(decision)
+function M.put_off(decision)
   later[decision.id] = true
   if selected == decision.id then
     selected = nil
   end
   plan.close(decision.id)
-  if close_details(decision) then
+  if M.close_details(decision) then
     -- Back into the card.
     return M.open(decision.id) == true
   end
@@ -545,9 +419,10 @@ local function put_off(decision)
   return true
 end
 
+---Shows all there is to know of a permission, in place of the card.
 ---@param decision cursor_agent.Decision
 ---@return boolean?, string?
-local function show_details(decision)
+function M.show_details(decision)
   local win = details[decision.id] and vim.fn.win_findbuf(details[decision.id])[1]
   if win then
     vim.api.nvim_set_current_win(win)
@@ -572,87 +447,6 @@ local function show_details(decision)
   refresh()
   return true
 end
-
----@param decision cursor_agent.Decision
----@return boolean
-local function reject_plan(decision)
-  local how = answering(decision)
-  vim.ui.input({ prompt = "Reject the plan, because (may be empty): " }, function(reason)
-    if reason and how.is_pending() then
-      reason = vim.trim(reason)
-      notify.report(how.answer({ reject = true, reason = reason ~= "" and reason or nil }))
-    end
-  end)
-  return true
-end
-
----What the keys of the card, the details and the plan do. Each gets the decision and the key that was pressed.
----@type table<string, fun(decision: cursor_agent.Decision, lhs: string): boolean?, string?>
-local KEYS = {
-  ["allow-once"] = function(decision)
-    return choose(decision, "allow_once")
-  end,
-  ["allow-always"] = function(decision)
-    return choose(decision, "allow_always")
-  end,
-  ["reject-once"] = function(decision)
-    return choose(decision, "reject_once")
-  end,
-  ["reject-always"] = function(decision)
-    return choose(decision, "reject_always")
-  end,
-  ["choose-number"] = function(decision, lhs)
-    local number = (tonumber(lhs) or vim.v.count1) --[[@as integer]]
-    if decision.kind == "question" then
-      return question.choose_number(decision, number)
-    end
-    local answer, why = permission.choose_number(decision, number)
-    if not answer then
-      return nil, why
-    end
-    return M.answer(decision.id, answer)
-  end,
-  ["reject-with-message"] = reject_with_message,
-  ["decision-details"] = show_details,
-  ["next-decision"] = function()
-    return go(1)
-  end,
-  ["previous-decision"] = function()
-    return go(-1)
-  end,
-  ["decision-later"] = put_off,
-  ["decision-leave"] = function(decision)
-    if not close_details(decision) then
-      card.leave()
-    end
-    return true
-  end,
-  ["question-choose"] = function(decision)
-    return question.choose(decision, answering(decision))
-  end,
-  ["question-answer"] = function(decision)
-    return question.answer(decision, answering(decision))
-  end,
-  ["question-skip"] = function(decision)
-    return question.skip(decision, answering(decision))
-  end,
-  ["question-cancel"] = function(decision)
-    return M.answer(decision.id, { cancel = true })
-  end,
-  ["open-address"] = function(decision)
-    return question.open_address(decision, answering(decision))
-  end,
-  ["plan-open"] = function(decision)
-    return M.open(decision.id)
-  end,
-  ["plan-accept"] = function(decision)
-    return M.answer(decision.id, { accept = true })
-  end,
-  ["plan-reject"] = reject_plan,
-  ["plan-cancel"] = function(decision)
-    return M.answer(decision.id, { cancel = true })
-  end,
-}
 
 ---A key has closed what a decision was shown in: it may still be down.
 ---@param decision cursor_agent.Decision
@@ -687,7 +481,7 @@ function M.key(name, lhs)
   elseif not is_settled() or held.is_held(lhs) then
     return true
   end
-  local done, why = KEYS[name](decision, lhs)
+  local done, why = keys.press(name, decision, lhs)
   guard_key(decision, lhs)
   if not done and why and card.has_focus() then
     -- Said where the user is looking.
@@ -715,7 +509,7 @@ vim.api.nvim_create_autocmd("TabEnter", {
 card.on_closed = function()
   local decision = on_screen and find(on_screen)
   if decision then
-    put_off(decision)
+    M.put_off(decision)
   end
 end
 
@@ -730,7 +524,7 @@ end
 plan.on_closed = function(id)
   local decision = find(id)
   if decision then
-    put_off(decision)
+    M.put_off(decision)
   end
 end
 

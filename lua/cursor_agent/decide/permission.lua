@@ -1,6 +1,6 @@
 -- Shows what an agent asks permission for, and turns keys into the agent's own options: by kind, never by id or place.
 
-local card = require("cursor_agent.decide.card")
+local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
 local policy = require("cursor_agent.decide.policy")
@@ -274,9 +274,9 @@ local function hints(decision)
     if option then
       named[option] = true
       local text = option.name ~= "" and option.name or one.kind:gsub("_", " ")
-      vim.list_extend(list, card.hints("permission", { { one.action, text } }))
+      vim.list_extend(list, frame.hints("permission", { { one.action, text } }))
     elseif one.kind == "reject_once" then
-      vim.list_extend(list, card.hints("permission", { { one.action, "answer as cancelled" } }))
+      vim.list_extend(list, frame.hints("permission", { { one.action, "answer as cancelled" } }))
     end
   end
   for i, option in ipairs(options) do
@@ -286,7 +286,7 @@ local function hints(decision)
   end
   return vim.list_extend(
     list,
-    card.hints("permission", {
+    frame.hints("permission", {
       { "reject-with-message", "reject and say why" },
       { "decision-details", "details" },
       { "next-decision", "next" },

@@ -1,6 +1,6 @@
 -- Shows a plan as markdown to read and edit, saves it when it is accepted, and shows on it how far the todos are.
 
-local card = require("cursor_agent.decide.card")
+local frame = require("cursor_agent.decide.frame")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
@@ -109,7 +109,7 @@ function M.card(decision)
   return {
     kind = "plan-card",
     title = agent_title(decision) .. " proposes a plan",
-    hints = card.hints("plan-card", {
+    hints = frame.hints("plan-card", {
       { "plan-open", "read and edit" },
       { "plan-accept", "accept" },
       { "plan-reject", "reject with a reason" },
@@ -234,7 +234,7 @@ local function write(decision, buf)
     return notify.notify(problem, "error")
   end
   vim.bo[buf].modified = false
-  local accept = buffers[decision.id] == buf and card.hints("plan", { { "plan-accept", "accepts it" } })[1]
+  local accept = buffers[decision.id] == buf and frame.hints("plan", { { "plan-accept", "accepts it" } })[1]
   local waits = accept and (", not accepted (%s %s)"):format(accept.key, accept.text) or ""
   local where = path and format.path(path, decision.cwd) or "your changes stay in this buffer"
   notify.notify(("the plan is %s%s: %s"):format(path and "saved" or "kept", waits, where))
@@ -349,7 +349,7 @@ function M.open(decision)
   win = open_window(buf, agent_title(decision) .. " proposes a plan")
   local bar = {} ---@type string[]
   for _, hint in
-    ipairs(card.hints("plan", {
+    ipairs(frame.hints("plan", {
       { "plan-accept", "accept" },
       { "plan-reject", "reject with a reason" },
       { "plan-cancel", "cancel" },

@@ -1,6 +1,7 @@
 -- Shows the questions of a request in one window: choices to mark, texts to fill in, an address to open.
 
 local card = require("cursor_agent.decide.card")
+local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
 local render = require("cursor_agent.render")
 
@@ -197,7 +198,7 @@ function M.card(decision)
     return {
       kind = "question",
       title = title .. " asks to open a page",
-      hints = card.hints("question", {
+      hints = frame.hints("question", {
         { "open-address", "open it" },
         { "question-skip", "decline" },
         { "question-cancel", "cancel" },
@@ -214,7 +215,7 @@ function M.card(decision)
   return {
     kind = "question",
     title = title .. " asks",
-    hints = card.hints("question", {
+    hints = frame.hints("question", {
       { "question-choose", first and #first.options == 0 and "fill in" or "choose" },
       { "question-answer", "answer" },
       { "question-skip", "skip" },

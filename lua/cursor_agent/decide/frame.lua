@@ -1,0 +1,186 @@
+-- The frame around a decision: its border with the title, and the keys at its foot.
+
+local format = require("cursor_agent.render.format")
+local render = require("cursor_agent.render")
+
+local M = {}
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_card")
+
+---@class (exact) cursor_agent.decide.Hint
+---@field key string
+---@field text string
+---@field action string
+
+---The keys of actions, as a person reads them. What has no key is left out.
+---@param kind cursor_agent.BufferKind
+---@param list { [1]: string, [2]: string }[] actions and what they do here
+---@return cursor_agent.decide.Hint[]
+function M.hints(kind, list)
+  local actions = require("cursor_agent.actions")
+  local hints = {} ---@type cursor_agent.decide.Hint[]
+  for _, one in ipairs(list) do
+    local key = actions.key(one[1], kind)
+    if key then
+      -- `<CR>` and `<Space>` in brackets are for manuals.
+      local shown = key:gsub("^<CR>$", "Enter"):gsub("^<(%a+)>$", "%1")
+      hints[#hints + 1] = { key = shown, text = one[2], action = one[1] }
+    end
+  end
+  return hints
+end
+
+---The key the user has bound to something.
+---@param plug string
+---@return string?
+local function bound_key(plug)
+  for _, mode in ipairs({ "n", "i" }) do
+    for _, map in ipairs(vim.api.nvim_get_keymap(mode)) do
+      if map.rhs == plug then
+        local raw = map.lhsraw or map.lhs --[[@as string]]
+        local leader = vim.g.mapleader or "\\"
+        if leader ~= "" and raw:sub(1, #leader) == leader then
+          return "<leader>" .. vim.fn.keytrans(raw:sub(#leader + 1))
+        end
+        return vim.fn.keytrans(raw)
+      end
+    end
+  end
+end
+
+---How to answer a decision, or to go into its card, from elsewhere.
+---@param decision cursor_agent.Decision
+---@return string
+function M.reminder(decision)
+  local words = {} ---@type string[]
+  if decision.kind ~= "question" then
+    for _, verdict in ipairs({ "accept", "reject" }) do
+      local key = bound_key(("<Plug>(cursor-agent-%s)"):format(verdict))
+      if key then
+        words[#words + 1] = ("%s %s"):format(key, verdict)
+      end
+    end
+  end
+  words[#words + 1] = (bound_key("<Plug>(cursor-agent-decisions)") or ":CursorAgent decisions") .. " enters"
+  return table.concat(words, " · ")
+end
+
+---@param border any
+---@return string
+local function line_of(border)
+  if type(border) == "table" then
+    return type(border[2]) == "string" and border[2] or "─"
+  end
+  return ({ double = "═", solid = " ", shadow = " ", bold = "━" })[border] or "─"
+end
+
+---@return any a name, or its characters
+function M.border()
+  if require("cursor_agent.config").get().chat.icons == "ascii" then
+    return { "+", "-", "+", "|", "+", "-", "+", "|" }
+  end
+  local own = require("cursor_agent.window").border()
+  -- Without a border there is no place for the title.
+  return own == "none" and "solid" or own
+end
+
+---@param text string
+---@param width integer
+---@return string
+local function cut(text, width)
+  if format.width(text) <= width then
+    return text
+  end
+  return format.first_cells(text, math.max(width - 1, 1)) .. "…"
+end
+
+---The title, over the whole border when something is counted at its end.
+---@param card cursor_agent.decide.Card
+---@param width integer
+---@param border any
+---@return { [1]: string, [2]: string }[]
+function M.title(card, width, border)
+  local line = line_of(border)
+  local count = card.count and (" %s "):format(card.count) or ""
+  local title = (" %s "):format(cut(card.title, width - format.width(count) - 4))
+  local fill = width - format.width(title) - format.width(count) - (count ~= "" and 1 or 0)
+  local chunks = { { title, "CursorAgentDecisionTitle" } } ---@type { [1]: string, [2]: string }[]
+  if count ~= "" then
+    chunks[2] = { line:rep(math.max(fill, 0)), "CursorAgentDecisionBorder" }
+    chunks[3] = { count, "CursorAgentDecisionCount" }
+  end
+  return chunks
+end
+
+---The keys, as many to a line as fit.
+---@param hints cursor_agent.decide.Hint[]
+---@param width integer
+---@return cursor_agent.render.Block
+function M.keys(hints, width)
+  local block = render.builder()
+  local line, used = {}, 0 ---@type cursor_agent.render.Chunk[], integer
+  for _, hint in ipairs(hints) do
+    local text = cut(hint.text, width - format.width(hint.key) - 2)
+    local wide = format.width(hint.key .. " " .. text)
+    if used > 0 and used + 3 + wide > width then
+      block:line(line)
+      line, used = {}, 0
+    end
+    if used > 0 then
+      line[#line + 1] = { "   " }
+      used = used + 3
+    else
+      line[#line + 1] = { " " }
+    end
+    line[#line + 1] = { hint.key, "CursorAgentKey" }
+    line[#line + 1] = { " " .. text, "CursorAgentKeyText" }
+    used = used + wide
+  end
+  if #line > 0 then
+    block:line(line)
+  end
+  return block
+end
+
+---The reminder, for the border.
+---@param text string
+---@param width integer
+---@return { [1]: string, [2]: string }[]
+function M.footer(text, width)
+  return { { (" %s "):format(cut(text, width - 4)), "CursorAgentDecisionFooter" } }
+end
+
+---Fills the frame's buffer: room for the body, a line that says what is to be known, the keys.
+---@param buf integer
+---@param place cursor_agent.decide.Layout
+---@param keys cursor_agent.render.Block
+---@param note string? said in place of how much of the body is out of sight
+function M.fill(buf, place, keys, note)
+  local lines = {} ---@type string[]
+  for i = 1, place.body + 1 do
+    lines[i] = ""
+  end
+  local said = #lines
+  if note then
+    lines[said] = " " .. cut(note, place.width - 2)
+  elseif place.more > 0 then
+    local icons = require("cursor_agent.render.icons").pick(require("cursor_agent.config").get().chat.icons)
+    lines[said] = (" %s %s"):format(icons.below, format.plural(place.more, "more line"))
+  end
+  vim.list_extend(lines, keys.lines)
+  vim.bo[buf].modifiable = true
+  vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].modifiable = false
+  if lines[said] ~= "" then
+    vim.api.nvim_buf_set_extmark(buf, NS, said - 1, 0, {
+      end_col = #lines[said],
+      hl_group = note and "CursorAgentWarning" or "CursorAgentMore",
+    })
+  end
+  for _, mark in ipairs(keys.marks) do
+    vim.api.nvim_buf_set_extmark(buf, NS, said + mark.row, mark.col, mark.opts)
+  end
+end
+
+return M

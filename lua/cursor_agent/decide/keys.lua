@@ -1,0 +1,167 @@
+-- What the keys of a card, of the details and of a plan do.
+
+local card = require("cursor_agent.decide.card")
+local native = require("cursor_agent.native")
+local notify = require("cursor_agent.notify")
+local permission = require("cursor_agent.decide.permission")
+local question = require("cursor_agent.decide.question")
+
+local M = {}
+
+---The queue; it knows this file, so it is looked for only when a key is pressed.
+local function queue()
+  return require("cursor_agent.decide")
+end
+
+---@param decision cursor_agent.Decision
+---@return cursor_agent.decide.Answering
+local function answering(decision)
+  return {
+    answer = function(answer)
+      return queue().answer(decision.id, answer)
+    end,
+    is_pending = function()
+      if queue().waits(decision.id) then
+        return true
+      end
+      notify.notify("this was decided meanwhile; nothing was sent", "warn")
+      return false
+    end,
+  }
+end
+
+---@param decision cursor_agent.Decision
+---@param kind string
+---@return boolean?, string?
+local function choose(decision, kind)
+  local answer, why = permission.choose(decision, kind)
+  if not answer then
+    return nil, why
+  end
+  return queue().answer(decision.id, answer)
+end
+
+---Rejects, and sends the reason as the next prompt: the protocol has no place for it in the answer.
+---@param decision cursor_agent.Decision
+---@return boolean
+local function reject_with_message(decision)
+  local how = answering(decision)
+  vim.ui.input({ prompt = "Reject, and say: " }, function(text)
+    text = text and vim.trim(text) or ""
+    if text == "" or not how.is_pending() then
+      return
+    end
+    local library = native.peek()
+    if not library then
+      return
+    end
+    -- Queued first: the answer may end the turn, and then the next in the queue is sent.
+    local number, problem = library.prompt(decision.key, { text = text })
+    if not number then
+      notify.report(nil, problem)
+      return
+    end
+    library.queue_move(decision.key, number, 1)
+    local done, why = choose(decision, "reject_once")
+    if not done then
+      library.queue_remove(decision.key, number)
+      notify.report(nil, why)
+    end
+  end)
+  return true
+end
+
+---@param decision cursor_agent.Decision
+---@return boolean
+local function reject_plan(decision)
+  local how = answering(decision)
+  vim.ui.input({ prompt = "Reject the plan, because (may be empty): " }, function(reason)
+    if reason and how.is_pending() then
+      reason = vim.trim(reason)
+      notify.report(how.answer({ reject = true, reason = reason ~= "" and reason or nil }))
+    end
+  end)
+  return true
+end
+
+---By the name of the action. Each gets the decision and the key that was pressed.
+---@type table<string, fun(decision: cursor_agent.Decision, lhs: string): boolean?, string?>
+local KEYS = {
+  ["allow-once"] = function(decision)
+    return choose(decision, "allow_once")
+  end,
+  ["allow-always"] = function(decision)
+    return choose(decision, "allow_always")
+  end,
+  ["reject-once"] = function(decision)
+    return choose(decision, "reject_once")
+  end,
+  ["reject-always"] = function(decision)
+    return choose(decision, "reject_always")
+  end,
+  ["choose-number"] = function(decision, lhs)
+    local number = (tonumber(lhs) or vim.v.count1) --[[@as integer]]
+    if decision.kind == "question" then
+      return question.choose_number(decision, number)
+    end
+    local answer, why = permission.choose_number(decision, number)
+    if not answer then
+      return nil, why
+    end
+    return queue().answer(decision.id, answer)
+  end,
+  ["reject-with-message"] = reject_with_message,
+  ["decision-details"] = function(decision)
+    return queue().show_details(decision)
+  end,
+  ["next-decision"] = function()
+    return queue().go(1)
+  end,
+  ["previous-decision"] = function()
+    return queue().go(-1)
+  end,
+  ["decision-later"] = function(decision)
+    return queue().put_off(decision)
+  end,
+  ["decision-leave"] = function(decision)
+    if not queue().close_details(decision) then
+      card.leave()
+    end
+    return true
+  end,
+  ["question-choose"] = function(decision)
+    return question.choose(decision, answering(decision))
+  end,
+  ["question-answer"] = function(decision)
+    return question.answer(decision, answering(decision))
+  end,
+  ["question-skip"] = function(decision)
+    return question.skip(decision, answering(decision))
+  end,
+  ["question-cancel"] = function(decision)
+    return queue().answer(decision.id, { cancel = true })
+  end,
+  ["open-address"] = function(decision)
+    return question.open_address(decision, answering(decision))
+  end,
+  ["plan-open"] = function(decision)
+    return queue().open(decision.id)
+  end,
+  ["plan-accept"] = function(decision)
+    return queue().answer(decision.id, { accept = true })
+  end,
+  ["plan-reject"] = reject_plan,
+  ["plan-cancel"] = function(decision)
+    return queue().answer(decision.id, { cancel = true })
+  end,
+}
+
+---@param name string of an action
+---@param decision cursor_agent.Decision
+---@param lhs string the key
+---@return boolean?, string?
+function M.press(name, decision, lhs)
+  return KEYS[name](decision, lhs)
+end
+
+return M
