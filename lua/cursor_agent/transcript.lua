@@ -49,7 +49,7 @@ local render = require("cursor_agent.render")
 ---@field private next_aside integer
 ---@field private left cursor_agent.transcript.Left?
 ---@field private open boolean the buffer may be written to
----@field private folds cursor_agent.EntryFolds
+---@field folds cursor_agent.EntryFolds which of them are folded
 local Transcript = {}
 Transcript.__index = Transcript
 
