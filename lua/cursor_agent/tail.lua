@@ -13,6 +13,7 @@
 ---@field private base table<integer, integer> by window that does not follow: lines there were when it stopped
 ---@field private owed table<integer, integer> by window that could not be moved: the line its cursor was left on
 ---@field private hidden table<integer, cursor_agent.tail.Hidden> by window that something lies over
+---@field private full table<integer, boolean> by window that follows: whether text filled it when the batch began
 local Tail = {}
 Tail.__index = Tail
 
@@ -24,7 +25,7 @@ local FLOOD_FRAME_MS = 50
 ---@param buf integer
 ---@return cursor_agent.Tail
 function M.new(buf)
-  return setmetatable({ buf = buf, followed = 0, before = 1, base = {}, owed = {}, hidden = {} }, Tail)
+  return setmetatable({ buf = buf, followed = 0, before = 1, base = {}, owed = {}, hidden = {}, full = {} }, Tail)
 end
 
 ---@param win integer
@@ -40,18 +41,32 @@ local function cursor_at_tail(win, last)
   end)
 end
 
+---Whether no row of a window is left blank that text above could have.
+---@param win integer
+---@param last integer
+---@return boolean
+local function is_full(win, last)
+  local info = vim.fn.getwininfo(win)[1]
+  if info.topline <= 1 or info.topline > last then
+    return info.topline <= 1
+  end
+  local rows = vim.api.nvim_win_text_height(win, { start_row = info.topline - 1, end_row = last - 1 }).all
+  return rows >= info.height
+end
+
 ---Moves a window to the last line, showing as much above it as fits.
 ---@param win integer
 ---@param last integer
 ---@param grown number lines it has more than before
 ---@param hidden cursor_agent.tail.Hidden?
-local function to_tail(win, last, grown, hidden)
+---@param was_full boolean? the text filled it: so it shall again, when a fold closed or lines went
+local function to_tail(win, last, grown, hidden, was_full)
   local info = vim.fn.getwininfo(win)[1]
-  local height = info.height - info.winbar - (hidden and hidden.rows or 0)
+  local height = info.height - (hidden and hidden.rows or 0)
   local rows_of_last = vim.api.nvim_win_text_height(win, { start_row = last - 1, end_row = last - 1 }).all
   -- Of a line that is higher than the window Neovim shows the part the cursor is in.
   vim.api.nvim_win_set_cursor(win, { last, rows_of_last > height and vim.v.maxcol or 0 })
-  if not hidden and grown <= math.floor(height / 3) then
+  if not hidden and grown <= math.floor(height / 3) and (not was_full or is_full(win, last)) then
     -- Neovim scrolls by itself just as far as it must.
     return
   end
@@ -114,6 +129,7 @@ function Tail:note()
     local follows = cursor_at_tail(win, self.before) or self.owed[win] == line
     self.owed[win] = nil
     self.places[win] = follows and line or false
+    self.full[win] = follows and is_full(win, self.before) or nil
     if not follows then
       self.base[win] = self.base[win] or self.before
     end
@@ -153,7 +169,7 @@ function Tail:follow(flood)
         self.base[win] = self.base[win] or self.before
       else
         self.base[win] = nil
-        to_tail(win, last, last - self.before, self.hidden[win])
+        to_tail(win, last, last - self.before, self.hidden[win], self.full[win])
       end
     end
   end
@@ -221,7 +237,7 @@ end
 function Tail:leave(win)
   local last = vim.api.nvim_buf_line_count(self.buf)
   local seen = not (self:follows(win) or self:is_at(win)) and (self.base[win] or last) or nil
-  self.base[win], self.owed[win], self.hidden[win] = nil, nil, nil
+  self.base[win], self.owed[win], self.hidden[win], self.full[win] = nil, nil, nil, nil
   return seen
 end
 

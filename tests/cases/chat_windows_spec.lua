@@ -700,3 +700,24 @@ T.case("sending takes the chat to its end, not the one that is read in another t
   nvim:cmd("tabnext")
   T.eq(nvim:lua("return vim.fn.line('.')"), 20)
 end)
+
+T.case("the text fills the window to its foot when a fold closes at the tail, and when it is opened", OPTS, function(nvim)
+  local thought = { thought = ("a thought\n\n"):rep(9) .. "its end" }
+  start(nvim, { { { chunks = { count = 60, text = "line ${n}\n\n" } }, thought, { wait_ms = 50 }, { text = "Done." }, thought } })
+  nvim:keys("igo<C-s>")
+  nvim:wait_turns(1)
+  local function blank_rows()
+    return nvim:lua([[
+      local win = vim.fn.bufwinid("cursor-agent://1/chat")
+      local info = vim.fn.getwininfo(win)[1]
+      return info.height - vim.api.nvim_win_text_height(win, { start_row = info.topline - 1 }).all
+    ]])
+  end
+  nvim:wait_screen("Done.")
+  nvim:wait_screen_without("its end")
+  T.eq(blank_rows(), 0)
+  nvim:cmd("stopinsert | CursorAgent")
+  nvim:cmd("CursorAgent")
+  nvim:wait_screen("Done.")
+  T.eq(blank_rows(), 0)
+end)
