@@ -65,22 +65,82 @@ local function written(transcript, index, row)
   return lines, at
 end
 
+---The code of the block around a row, as far as it stands in one entry.
+---@param transcript cursor_agent.Transcript
+---@param index integer
+---@param row integer
+---@return string[]?
+---@return boolean begun it may have begun in an entry above
+---@return boolean open it may go on in an entry below
+local function code_in(transcript, index, row)
+  local lines, at = written(transcript, index, row)
+  local first, last, prefix = M.block_at(lines, at)
+  if not first or not last then
+    return nil, false, false
+  end
+  local code = vim.tbl_map(function(line)
+    return fences.strip(line, prefix or "")
+  end, vim.list_slice(lines, first, last))
+  return code, first == 2, last == #lines
+end
+
+---Puts two parts of a block together that a tool call has parted.
+---@param transcript cursor_agent.Transcript
+---@param above string[]
+---@param below string[]
+---@param goes_on cursor_agent.transcript.GoesOn
+---@return string[]
+local function join(transcript, above, below, goes_on)
+  local code = vim.list_slice(above)
+  if goes_on.joined then
+    code[#code] = (code[#code] or "") .. (below[1] or "")
+  else
+    -- Empty lines at the end of a message are not written.
+    local tail = assert(transcript.items[goes_on.from].tail)
+    local _, newlines = tail.held:gsub("\n", "")
+    for _ = 2, newlines do
+      code[#code + 1] = ""
+    end
+  end
+  return vim.list_extend(code, below, goes_on.joined and 2 or 1)
+end
+
 ---@param chat cursor_agent.Chat
 ---@return string[]?, string?
 local function code_here(chat)
+  local transcript = chat.transcript
+  local items = transcript.items
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local index = chat.transcript:entry_at(row)
+  local index = transcript:entry_at(row)
   if not index or vim.api.nvim_get_current_buf() ~= chat.buf then
     return nil, "the cursor is not on a code block"
   end
-  local lines, at = written(chat.transcript, index, row)
-  local first, last, prefix = M.block_at(lines, at)
-  if not first or not last then
+  local code, begun, open = code_in(transcript, index, row)
+  if not code then
     return nil, "the cursor is not on a code block"
   end
-  return vim.tbl_map(function(line)
-    return fences.strip(line, prefix or "")
-  end, vim.list_slice(lines, first, last))
+  local first = index
+  while begun and items[first].goes_on do
+    local goes_on = items[first].goes_on --[[@as cursor_agent.transcript.GoesOn]]
+    local _, past = transcript:range(goes_on.from)
+    local above
+    above, begun = code_in(transcript, goes_on.from, past - 1)
+    code = join(transcript, above or {}, code, goes_on)
+    first = goes_on.from
+  end
+  local last = index
+  for i = index + 1, #items do
+    local goes_on = items[i].goes_on
+    if not open or items[i].kind == "user" then
+      break
+    elseif goes_on and goes_on.from == last then
+      local below
+      below, _, open = code_in(transcript, i, transcript:first_row(i) + items[i].gap)
+      code = join(transcript, code, below or {}, goes_on)
+      last = i
+    end
+  end
+  return code
 end
 
 ---@param chat cursor_agent.Chat

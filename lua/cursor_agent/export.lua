@@ -47,20 +47,30 @@ function M.markdown(entries, title, cwd)
     lines[#lines + 1] = ""
   end
   ---What an agent said: a block it left open would swallow all that follows.
+  ---@param text string
+  ---@return string
+  ---@return cursor_agent.render.Fence? open the block
   local function whole(text)
     text = vim.trim(text)
     local open = fences.unclosed(vim.split(text, "\r?\n"))
-    return open and ("%s\n%s%s"):format(text, open.prefix, open.marks) or text
+    return open and ("%s\n%s%s"):format(text, open.prefix, open.marks) or text, open
   end
+  local unclosed = {} ---@type table<integer, cursor_agent.render.Fence> by subagent, 0 for the agent: blocks to go on with
   for _, entry in ipairs(entries) do
     if entry.kind == "user" then
+      unclosed = {}
       add("## " .. os.date("%Y-%m-%d %H:%M", math.floor(entry.started_ms / 1000)))
       add("> " .. entry.text:gsub("\n", "\n> "))
       if entry.context and #entry.context > 0 then
         add("> " .. table.concat(entry.context, " · "))
       end
     elseif entry.kind == "agent" then
-      add(whole(entry.text))
+      local by = entry.parent or 0
+      local above = unclosed[by]
+      local begun = above and fences.is_plain(above) and above.marks .. above.info .. "\n" or ""
+      local text, open = whole(begun .. entry.text:gsub("^\r?\n", begun ~= "" and "" or "%0"))
+      unclosed[by] = open
+      add(text)
     elseif entry.kind == "thought" then
       add("<details><summary>Thought</summary>\n\n" .. whole(entry.text) .. "\n\n</details>")
     elseif entry.kind == "tool" then

@@ -16,6 +16,7 @@ local render = require("cursor_agent.render")
 ---@field started_ms integer
 ---@field parent integer?
 ---@field tail cursor_agent.render.Tail? of streamed text
+---@field goes_on cursor_agent.transcript.GoesOn? it begins in a code block of a message above
 ---@field blocks cursor_agent.render.TextBlock[]? of streamed text; rows from the entry's own
 ---@field lit table<integer, integer|true> blocks that are coloured: true, or how many bytes there were then
 ---@field lit_at integer when the last one was
@@ -30,6 +31,11 @@ local render = require("cursor_agent.render")
 ---@field first integer row, from the entry's own
 ---@field last integer row
 ---@field closed boolean
+
+---A message begins in a code block of another one: a tool call came between them. Its first line repeats the fence.
+---@class (exact) cursor_agent.transcript.GoesOn
+---@field from integer the entry it goes on with
+---@field joined boolean whether that is in the middle of a line
 
 ---How the last window that went showed the chat.
 ---@class (exact) cursor_agent.transcript.Left
@@ -398,6 +404,32 @@ function Transcript:thought_title(index, entry)
   end
 end
 
+---Begins a message within the code block that the one before it in this turn has left open.
+---@private
+---@param index integer
+---@param text string of the message
+function Transcript:go_on(index, text)
+  local item = self.items[index]
+  local from = index - 1
+  while from > 0 and not (self.items[from].kind == "agent" and self.items[from].parent == item.parent) do
+    if self.items[from].kind == "user" then
+      return
+    end
+    from = from - 1
+  end
+  local above = from > 0 and self.items[from].tail
+  local fence = above and message.unclosed(above)
+  if not above or not fence then
+    return
+  end
+  local midway = above.width > 0 and above.held == ""
+  local newline = text:find("^\r?\n") ~= nil
+  item.goes_on = { from = from, joined = midway and not newline }
+  self:stream(index, midway and newline and fence or fence .. "\n")
+  -- It is none of the text.
+  assert(item.tail).bytes = 0
+end
+
 ---The text of a message or thought as a whole: written when it is new, or when it is not what was streamed.
 ---@private
 ---@param index integer
@@ -423,6 +455,9 @@ function Transcript:message(index, entry, fresh)
     item.tail = message.tail(thought and nested .. "  " or nested)
     item.blocks = not thought and {} or nil
     item.lit = {}
+    if not thought then
+      self:go_on(index, entry.text)
+    end
     if entry.text ~= "" then
       self:stream(index, entry.text)
     end

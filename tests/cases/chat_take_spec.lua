@@ -402,3 +402,61 @@ T.case("the last line of a diff keeps its colour when the call below it changes"
   ]])
   T.eq(added, { "b", "c" })
 end)
+
+T.case("a code block that tool calls cut in pieces is one block, and what follows it is text", OPTS, function(nvim)
+  local function call(id)
+    return { update = { sessionUpdate = "tool_call", toolCallId = id, title = "Read " .. id, status = "completed" } }
+  end
+  nvim:use(T.agent({
+    turns = {
+      {
+        { text = "Look:\n\n```lua\nlocal a = 1\n\n" },
+        call("r1"),
+        { text = "local b =" },
+        call("r2"),
+        { text = " 2\n" },
+        call("r3"),
+        { text = "local c = 3\n```" },
+        call("r4"),
+        { text = "\nThe end, **bold**.\n\n```sh\nls" },
+      },
+      { { text = "Another turn." } },
+    },
+  }))
+  nvim:cmd("edit new.lua")
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  nvim:prompt("two")
+  nvim:wait_turns(2)
+  nvim:cmd("wincmd l")
+  for _, part in ipairs({ "local a", "local b", "^ 2", "local c" }) do
+    nvim:keys(("gg/%s<CR>gy"):format(part))
+    T.eq(nvim:lua("return vim.fn.getreg('\"', 1, 1)"), { "local a = 1", "", "local b = 2", "local c = 3" }, part)
+  end
+  nvim:keys("gg/The end<CR>gy")
+  nvim:wait_screen("the cursor is not on a code block")
+  nvim:keys("gg/Another<CR>gy")
+  nvim:wait_screen("the cursor is not on a code block")
+  local function groups(text)
+    return nvim:lua(
+      [[
+        local row = vim.fn.search(..., "nw") - 1
+        local ns = vim.api.nvim_create_namespace("cursor_agent_syntax")
+        local found = {}
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, { row, 0 }, { row, -1 }, { details = true })) do
+          found[mark[4].hl_group or ""] = true
+        end
+        return found
+      ]],
+      text
+    )
+  end
+  nvim:wait(function()
+    return groups("local c")["@keyword.lua"] and groups("The end")["@markup.strong.markdown_inline"]
+  end, "code to be coloured as code and text as text")
+  nvim:cmd("CursorAgent export talk.md")
+  local text = table.concat(vim.fn.readfile(nvim.work .. "/talk.md"), "\n")
+  T.contains(text, "```lua\nlocal c = 3\n```\n")
+  T.contains(text, "\nThe end, **bold**.\n")
+  T.contains(text, "\nAnother turn.\n")
+end)

@@ -701,9 +701,12 @@ T.case("sending takes the chat to its end, not the one that is read in another t
   T.eq(nvim:lua("return vim.fn.line('.')"), 20)
 end)
 
-T.case("the text fills the window to its foot when a fold closes at the tail, and when it is opened", OPTS, function(nvim)
+T.case("text fills the window to its foot when a fold closes at the tail, and when it opens", OPTS, function(nvim)
   local thought = { thought = ("a thought\n\n"):rep(9) .. "its end" }
-  start(nvim, { { { chunks = { count = 60, text = "line ${n}\n\n" } }, thought, { wait_ms = 50 }, { text = "Done." }, thought } })
+  start(
+    nvim,
+    { { { chunks = { count = 60, text = "line ${n}\n\n" } }, thought, { wait_ms = 50 }, { text = "Done." }, thought } }
+  )
   nvim:keys("igo<C-s>")
   nvim:wait_turns(1)
   local function blank_rows()

@@ -28,6 +28,13 @@ function M.read(line)
   return { marks = marks, info = vim.trim(info), prefix = lead .. (" "):rep(#item), item = item ~= "" }
 end
 
+---Whether a fence stands by itself: beside no mark of a list and in no quotation.
+---@param fence cursor_agent.render.Fence
+---@return boolean
+function M.is_plain(fence)
+  return not fence.item and not fence.prefix:find(">", 1, true)
+end
+
 ---Whether a fence ends the block another one began.
 ---@param fence cursor_agent.render.Fence
 ---@param marks string that it began with

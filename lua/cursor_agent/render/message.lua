@@ -95,13 +95,32 @@ local function begin_block(blocks, row, code)
   end
 end
 
+---The language a fence names.
+---@param fence cursor_agent.render.Fence
+---@return string
+local function language(fence)
+  return fence.info:match("^[%w_+#-]+") or ""
+end
+
+---The code block that a text has begun and not ended, where another one goes on with it.
+---@param tail cursor_agent.render.Tail
+---@return string? fence what begins it
+function M.unclosed(tail)
+  local fence = fences.read(tail.line_start)
+  fence = fence and fences.is_plain(fence) and fence or nil
+  if tail.fence then
+    return not (fence and fences.ends(fence, tail.fence)) and tail.fence .. tail.lang or nil
+  end
+  return fence and #fence.prefix < 4 and fence.marks .. language(fence) or nil
+end
+
 ---@param tail cursor_agent.render.Tail
 ---@param blocks cursor_agent.render.TextBlock[]
 ---@param row integer of the line that ends
 local function end_line(tail, blocks, row)
   local start = tail.line_start
   local fence = fences.read(start)
-  if fence and (fence.item or fence.prefix:find(">", 1, true)) then
+  if fence and not fences.is_plain(fence) then
     -- In a list or a quotation it is read together with that.
     fence = nil
   end
@@ -117,7 +136,7 @@ local function end_line(tail, blocks, row)
     tail.blank = false
   elseif fence and #fence.prefix < 4 then
     tail.fence, tail.code_lines = fence.marks, 0
-    tail.lang = fence.info:match("^[%w_+#-]+") or ""
+    tail.lang = language(fence)
     begin_block(blocks, row, tail.lang)
     tail.blank = false
   else
