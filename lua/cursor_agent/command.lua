@@ -1,6 +1,7 @@
 -- `:CursorAgent {subcommand}`: what each subcommand does and how its arguments complete.
 
 local chats = require("cursor_agent.chats")
+local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 
 local M = {}
@@ -15,6 +16,7 @@ local M = {}
 ---@class (exact) cursor_agent.Subcommand
 ---@field desc string
 ---@field run fun(args: cursor_agent.command.Args): any, string?
+---@field words? integer how many may follow it; nil: any, it is text or a path
 ---@field complete? fun(words: string[]): string[] candidates for the last of the words
 
 ---@return cursor_agent.Chat?
@@ -86,6 +88,7 @@ end
 M.subcommands = {
   open = {
     desc = "Open the chat",
+    words = 1,
     run = function(args)
       return require("cursor_agent.pick").open(args.words[1])
     end,
@@ -95,6 +98,7 @@ M.subcommands = {
   },
   close = {
     desc = "Close the chat; the session goes on. With ! it ends",
+    words = 0,
     run = with_chat(function(chat, args)
       if args.bang then
         require("cursor_agent.chat").close(chat)
@@ -105,12 +109,14 @@ M.subcommands = {
   },
   toggle = {
     desc = "Open or close the chat",
+    words = 0,
     run = function()
       return require("cursor_agent.pick").toggle()
     end,
   },
   new = {
     desc = "Start a new session, with the agent named",
+    words = 1,
     run = function(args)
       return require("cursor_agent.pick").new(args.words[1])
     end,
@@ -144,18 +150,21 @@ M.subcommands = {
   },
   cancel = {
     desc = "Stop the turn",
+    words = 0,
     run = function()
       return require("cursor_agent").cancel()
     end,
   },
   stop = {
     desc = "End the agent's process; the transcript stays",
+    words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.control").stop(chat)
     end),
   },
   restart = {
     desc = "Start the agent anew and go on with the session",
+    words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.control").restart(chat)
     end),
@@ -164,6 +173,7 @@ M.subcommands = {
   model = chooser("model"),
   option = {
     desc = "Set an option of the agent: {id} {value}, or choose",
+    words = 2,
     run = with_chat(function(chat, args)
       local id, value = args.words[1], args.words[2]
       if not id or not value then
@@ -191,12 +201,14 @@ M.subcommands = {
   },
   sessions = {
     desc = "Choose a past session to go on with",
+    words = 0,
     run = function()
       return require("cursor_agent.pick").sessions()
     end,
   },
   load = {
     desc = "Go on with a past session: {id}",
+    words = 1,
     run = function(args)
       if args.rest == "" then
         return require("cursor_agent.pick").sessions()
@@ -206,24 +218,28 @@ M.subcommands = {
   },
   accept = {
     desc = "Accept the decision that waits",
+    words = 0,
     run = function()
       return require("cursor_agent").accept()
     end,
   },
   reject = {
     desc = "Reject the decision that waits",
+    words = 0,
     run = function()
       return require("cursor_agent").reject()
     end,
   },
   decisions = {
     desc = "Go to the decision that waits",
+    words = 0,
     run = function()
       return require("cursor_agent.decide").open()
     end,
   },
   todos = {
     desc = "Show or hide the todos",
+    words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.decide.todos").toggle(chat)
     end),
@@ -263,12 +279,14 @@ M.subcommands = {
   },
   queue = {
     desc = "List the queued prompts",
+    words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.queue").open(chat)
     end),
   },
   conflicts = {
     desc = "Settle files with both unsaved changes and changes of an agent",
+    words = 0,
     run = function()
       return require("cursor_agent.files").settle()
     end,
@@ -284,6 +302,7 @@ M.subcommands = {
   },
   review = {
     desc = "Walk through what the agent changed, as a quickfix list",
+    words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.review").open(chat)
     end),
@@ -315,6 +334,7 @@ M.subcommands = {
   },
   build = {
     desc = "Install the library: the prebuilt one or with cargo; {way} for one of them alone",
+    words = 1,
     run = function(args)
       return require("cursor_agent.install").build(args.words[1])
     end,
@@ -324,18 +344,21 @@ M.subcommands = {
   },
   login = {
     desc = "Log in to the agent in a terminal",
+    words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.login").open(chat)
     end),
   },
   logout = {
     desc = "Log out of the agent, where it offers that",
+    words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.account").logout(chat)
     end),
   },
   delete = {
     desc = "Delete a past session for good: {id}, where the agent offers that",
+    words = 1,
     run = with_chat(function(chat, args)
       if args.rest == "" then
         return nil, "name the session: :CursorAgent delete {id}; :CursorAgent sessions shows them"
@@ -355,10 +378,28 @@ end
 ---What one may look for here and is not there yet; the help says what to do instead.
 local NOT_YET = { checkpoint = true, mcp = true, cloud = true }
 
+---What a subcommand says to more words than it takes.
+---@param name string
+---@param count integer it takes
+---@param words string[]
+---@return string
+local function too_many(name, count, words)
+  local left = table.concat(words, " ", count + 1)
+  if count == 0 then
+    return ("`%s` takes nothing after it, not `%s`"):format(name, left)
+  end
+  return ("`%s` takes %s, not `%s` as well"):format(name, format.plural(count, "word"), left)
+end
+
 ---Runs `:CursorAgent`.
 ---@param args vim.api.keyset.create_user_command.command_args
 function M.run(args)
   local name, rest = args.args:match("^(%S*)%s*(.-)%s*$")
+  -- `:CursorAgent close!` is what one types as well.
+  local plain = name and name:match("^(%a+)!$")
+  if plain and M.subcommands[plain] then
+    name = plain
+  end
   if name == "" then
     name = args.range > 0 and "prompt" or "toggle"
   end
@@ -370,10 +411,15 @@ function M.run(args)
     notify.notify(("there is no subcommand `%s`; known are %s"):format(name, table.concat(M.names(), ", ")), "error")
     return
   end
+  local words = vim.split(rest or "", "%s+", { trimempty = true })
+  if subcommand.words and #words > subcommand.words then
+    notify.notify(too_many(name, subcommand.words, words), "error")
+    return
+  end
   notify.report(subcommand.run({
     rest = rest or "",
-    words = vim.split(rest or "", "%s+", { trimempty = true }),
-    bang = args.bang,
+    words = words,
+    bang = args.bang or plain ~= nil,
     first = args.range > 0 and args.line1 or nil,
     last = args.range > 0 and args.line2 or nil,
   }))

@@ -108,3 +108,19 @@ T.case("messages go through a plugin's vim.notify whole, and never stop Neovim's
   T.contains(told[1], "cursor-agent: there is no subcommand `frobnicate`")
   T.eq({ told[2], told[3] }, { vim.log.levels.ERROR, "cursor-agent" })
 end)
+
+T.case("words that a subcommand does not take are named, and nothing is done", { width = 120 }, function(nvim)
+  nvim:use(T.agent({ turns = {} }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  for _, command in ipairs({ "stop", "restart", "close" }) do
+    nvim:keys(("<Esc>:CursorAgent %s claude now<CR>"):format(command))
+    nvim:wait_screen(("`%s` takes nothing after it, not `claude now`"):format(command))
+  end
+  nvim:keys(":CursorAgent new test demo<CR>")
+  nvim:wait_screen("`new` takes 1 word, not `demo` as well")
+  T.eq(nvim:status().state, "idle")
+  T.ok(nvim:lua("return vim.fn.bufwinid('cursor-agent://1/chat') ~= -1"), "the chat is open still")
+  nvim:cmd("CursorAgent close!")
+  nvim:wait("vim.fn.bufexists('cursor-agent://1/chat') == 0", "the session to end")
+end)
