@@ -165,8 +165,9 @@ function M.set_status(chat, status)
   if status.state == "failed" and status.error and status.error ~= chat.status.error then
     require("cursor_agent.failure").note(chat, status.error)
   end
+  local titled = status.title ~= chat.status.title
   chat.status = status
-  require("cursor_agent.winbar").update(chat)
+  require("cursor_agent.winbar").update(chat, titled)
   require("cursor_agent.progress").update(chat, status)
   chat.prompt:on_status(status)
   chat.prompt:refresh()

@@ -221,12 +221,13 @@ local function visible_windows(chat)
 end
 
 ---@param chat cursor_agent.Chat
-local function redraw(chat)
+---@param titled boolean? its title too
+local function redraw(chat, titled)
   if not vim.api.nvim_buf_is_loaded(chat.buf) then
     return
   end
   for _, win in ipairs(visible_windows(chat)) do
-    vim.api.nvim__redraw({ win = win, winbar = true })
+    vim.api.nvim__redraw({ win = win, winbar = true, statusline = titled or nil })
   end
 end
 
@@ -267,8 +268,9 @@ end
 
 ---Shows a new status; the spinner turns while a chat is busy.
 ---@param chat cursor_agent.Chat
-function M.update(chat)
-  redraw(chat)
+---@param titled boolean the title is another than before
+function M.update(chat, titled)
+  redraw(chat, titled)
   require("cursor_agent.statusline").redraw()
   if is_busy(chat) then
     timer = timer or assert(vim.uv.new_timer())

@@ -203,3 +203,13 @@ T.case("of a title too long for the window its beginning is shown", { width = 60
   nvim:wait_turns(1)
   nvim:wait_screen(" It begins and goes on")
 end)
+
+T.case("a title that comes alone is shown at once", { width = 60, height = 20 }, function(nvim)
+  -- After the turn, when nothing else is drawn.
+  local title = { update = { sessionUpdate = "session_info_update", title = "About a parser" } }
+  nvim:use(T.agent({ on = { ["session/set_mode"] = { { profile = true }, title } } }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:lua("require('cursor_agent').set_mode('ask')")
+  nvim:wait_screen(" About a parser")
+end)
