@@ -70,6 +70,24 @@ local function settle(nvim)
   nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
 end
 
+---Stops the clock by which a decision has been seen long enough, and moves it on: no slowness of the machine counts.
+---@param nvim harness.Child
+---@param ms integer
+local function move_clock(nvim, ms)
+  nvim:lua(
+    [[
+      if not _G.stopped_clock then
+        _G.stopped_clock = vim.uv.hrtime()
+        vim.uv.hrtime = function()
+          return _G.stopped_clock
+        end
+      end
+      _G.stopped_clock = _G.stopped_clock + ... * 1e6
+    ]],
+    ms
+  )
+end
+
 ---@param nvim harness.Child
 ---@return boolean
 local function in_card(nvim)
@@ -284,7 +302,7 @@ end)
 T.case("a key in the first moments does nothing; one held down decides one thing", { width = 90 }, function(nvim)
   local agent = T.agent({ turns = { at_once({ run("t1", "first"), run("t2", "second") }) } })
   nvim:use(agent)
-  nvim:lua("require('cursor_agent.decide').SETTLE_MS = 1000")
+  move_clock(nvim, 0)
   nvim:lua([[vim.keymap.set("n", "Y", "<Plug>(cursor-agent-accept)")]])
   nvim:prompt("go", { open = false })
   nvim:wait_screen("$ first")
@@ -295,16 +313,16 @@ T.case("a key in the first moments does nothing; one held down decides one thing
   end, "the card")
   nvim:keys("a")
   T.eq(outcomes(agent), {}, "too early")
-  settle(nvim)
+  move_clock(nvim, 310)
   nvim:keys("a")
   nvim:wait_screen("$ second")
   -- As a keyboard repeats it.
   for _ = 1, 30 do
     nvim:keys("a")
-    vim.wait(50)
+    move_clock(nvim, 50)
   end
   T.eq(outcomes(agent), { "allow-once" })
-  settle(nvim)
+  move_clock(nvim, 310)
   nvim:keys("r")
   wait_outcomes(nvim, agent, { "allow-once", "reject-once" })
 end)
@@ -318,7 +336,7 @@ T.case("one held down decides one thing, however late it repeats", { width = 90 
   nvim:wait(function()
     return in_card(nvim)
   end, "the card")
-  nvim:lua("local held = require('cursor_agent.decide.held') held.NEXT_REPEAT_MS, held.FIRST_REPEAT_MS = 1000, 5000")
+  nvim:lua("local held = require('cursor_agent.decide.held') held.NEXT_REPEAT_MS, held.FIRST_REPEAT_MS = 60000, 60000")
   settle(nvim)
   nvim:keys("a")
   nvim:wait_screen("$ second")
@@ -389,9 +407,11 @@ end
 T.case("a key held down over the last decision does not reach the code", CODE, function(nvim)
   local agent = asks_once(nvim, 2)
   -- At once, and after the delay that a keyboard has.
-  for _, times in ipairs({ { BOUNCE_MS = 5000 }, { BOUNCE_MS = 0, NEXT_REPEAT_MS = 1000, FIRST_REPEAT_MS = 5000 } }) do
-    set_times(nvim, times)
+  for _, bounce_ms in ipairs({ 60000, 0 }) do
+    -- The key that answers is not taken for a repeat of the one before; what comes after it is, however slow all this is.
+    set_times(nvim, { BOUNCE_MS = bounce_ms, FIRST_REPEAT_MS = 60000, NEXT_REPEAT_MS = 0 })
     answer_the_last(nvim, agent)
+    set_times(nvim, { NEXT_REPEAT_MS = 60000 })
     for _ = 1, 12 do
       nvim:keys("a")
       vim.wait(40)
