@@ -228,7 +228,7 @@ T.case("a chat wiped and opened again while text streams has each line once", OP
   end
   start(nvim, { steps })
   nvim:prompt("go")
-  nvim:wait_screen("line 5")
+  nvim:wait_screen("line 1")
   for _ = 1, 8 do
     nvim:cmd("bwipeout! cursor-agent://1/chat")
     nvim:cmd("CursorAgent open")
@@ -449,7 +449,7 @@ T.case("following goes on when what is at the tail is drawn anew or shrinks", OP
   nvim:prompt("go")
   nvim:wait_turns(1)
   nvim:wait_screen("line 59")
-  T.ok(not nvim:sees(" new"))
+  nvim:wait_screen_without(" new")
 end)
 
 T.case("the user leaves the tail in the middle of a flood", OPTS, function(nvim)

@@ -265,18 +265,25 @@ T.case("a running turn is told by Neovim's Progress event, where there is one", 
     { id = "2", content = "two", status = "pending" },
   }
   local update = { method = "cursor/update_todos", params = { toolCallId = "t", todos = todos, merge = false } }
-  -- Statuses that follow each other at once reach the editor as one: the turn takes its time.
-  local steps =
-    { { text = "a" }, { wait_ms = 200 }, { request = update, wait = true }, { wait_ms = 200 }, { text = "b" } }
-  child:use(T.agent({ turns = { steps } }))
+  -- Statuses that follow each other at once reach the editor as one: the turn goes on when one was told.
+  local gate = { expect = "session/set_mode" }
+  child:use(T.agent({ turns = { { { text = "a" }, gate, { request = update, wait = true }, gate, { text = "b" } } } }))
   child:prompt("hello")
+  child:wait(function()
+    return child:texts("agent")[1] == "a"
+  end, "the turn to run")
+  ---@param said string
+  local function wait_told(said)
+    if knows then
+      child:wait(("_G.told[#_G.told] == %q"):format(said), said .. " to be told")
+    end
+  end
+  wait_told("running 0")
+  child:lua("require('cursor_agent').set_mode('plan')")
+  wait_told("running 50")
+  child:lua("require('cursor_agent').set_mode('ask')")
   child:wait_turns(1)
   child:wait_state("idle")
-  if knows then
-    child:wait("_G.told[#_G.told] == 'success 100'", "the end to be told", 3000)
-    local told = child:lua("return _G.told")
-    T.eq(told[1], "running 0")
-    T.ok(vim.list_contains(told, "running 50"), vim.inspect(told))
-  end
+  wait_told("success 100")
   T.eq(child:lua("return vim.v.errmsg"), "")
 end)
