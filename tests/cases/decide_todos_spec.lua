@@ -44,7 +44,7 @@ T.case("a panel shows them, merged and replaced, beside the work", { width = 80,
   nvim:wait_screen("Todos 2/3")
   nvim:lua("require('cursor_agent').set_mode('agent')")
   nvim:wait_screen("Todos 0/1")
-  T.eq(nvim:lua("return require('cursor_agent').statusline()"), "test 0/1")
+  nvim:wait("require('cursor_agent').statusline() == 'test 0/1'", "the end of the turn in the statusline")
   nvim:keys("<C-w>w")
   nvim:wait("vim.bo.filetype == 'cursoragent-todos'", "the panel to be entered")
   nvim:keys("<CR>")
