@@ -134,7 +134,7 @@ T.case("is accepted unread by one key, and does not overwrite another plan", { w
   local agent = T.agent({
     turns = {
       {
-        { request = { method = METHOD, params = { name = "Same", plan = "first" } } },
+        { request = { method = METHOD, params = { name = "Same", overview = "The first.", plan = "first" } } },
         { request = { method = METHOD, params = { name = "Same", plan = "# same\n\nsecond" } } },
         { request = { method = METHOD, params = { plan = "third" } } },
       },
@@ -143,11 +143,11 @@ T.case("is accepted unread by one key, and does not overwrite another plan", { w
   nvim:use(agent, { attention = { notify = false } })
   nvim:lua([[vim.keymap.set("n", "Y", "<Plug>(cursor-agent-accept)")]])
   nvim:prompt("go", { open = false })
-  nvim:wait_screen("proposes a plan")
+  nvim:wait_screen("The first.")
   settle(nvim)
   nvim:keys("Y")
   outcome(nvim, agent, 1)
-  nvim:wait("require('cursor_agent.decide').current()", "the second plan")
+  nvim:wait_screen_without("The first.")
   nvim:wait_screen("proposes a plan")
   settle(nvim)
   nvim:keys("Y")
@@ -157,7 +157,7 @@ T.case("is accepted unread by one key, and does not overwrite another plan", { w
   nvim:wait_turns(1)
   local plans = nvim.work .. "/.cursor/plans/"
   T.eq(outcome(nvim, agent, 2).planUri, "file://" .. plans .. "same-2.md")
-  T.eq(read(plans .. "same.md"), "# Same\n\nfirst\n")
+  T.eq(read(plans .. "same.md"), "# Same\n\nThe first.\n\nfirst\n")
   T.eq(read(plans .. "same-2.md"), "# same\n\nsecond\n", "its name is not said twice")
   T.eq(read(plans .. "plan.md"), "third\n")
 end)
