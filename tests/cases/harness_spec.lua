@@ -46,6 +46,15 @@ T.case("a screen that scrolls is followed", { width = 30, height = 8 }, function
   T.eq(vim.trim(child:screen()[1]), "line 4")
 end)
 
+T.case("half a frame is not seen", function()
+  local screen = require("harness.screen").new(4, 1)
+  screen:redraw({ { "grid_line", { 1, 0, 0, { { "n" }, { "e" }, { "w" } } } }, { "flush", {} } })
+  screen:redraw({ { "grid_clear", { 1 } } })
+  T.eq(screen:lines(), { "new " })
+  screen:redraw({ { "grid_line", { 1, 0, 0, { { "o" } } } }, { "flush", {} } })
+  T.eq(screen:lines(), { "o   " })
+end)
+
 T.case("a screen that differs from its reference fails with both rows", { width = 40, height = 8 }, function(child)
   child:keys("isomething else<Esc>")
   child:wait_screen("something else")

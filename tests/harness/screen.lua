@@ -12,6 +12,7 @@
 ---@field mode string as in `mode_change`
 ---@field flushes integer how often a whole frame arrived
 ---@field package names table<integer, string> highlight id to what it is made of
+---@field package unfinished any[][] events of a frame that is not whole yet
 local Screen = {}
 Screen.__index = Screen
 
@@ -30,6 +31,7 @@ function Screen.new(width, height)
     mode = "normal",
     flushes = 0,
     names = { [0] = "" },
+    unfinished = {},
   }, Screen)
   self:resize(width, height)
   return self
@@ -133,18 +135,32 @@ function events.flush(self)
   self.flushes = self.flushes + 1
 end
 
----Takes in the arguments of one `redraw` notification.
+---@package
+---@param event any[]
+function Screen:apply(event)
+  local apply = events[event[1]]
+  local of_grid = vim.startswith(event[1], "grid_")
+  if apply then
+    for i = 2, #event do
+      -- Windows that are grids of their own are not put together here.
+      if not of_grid or event[i][1] == 1 then
+        apply(self, unpack(event[i]))
+      end
+    end
+  end
+end
+
+---Takes in the arguments of one `redraw` notification. A large frame comes in several; until it is whole the last one is
+---what a person sees.
 ---@param batch any[][]
 function Screen:redraw(batch)
   for _, event in ipairs(batch) do
-    local apply = events[event[1]]
-    local of_grid = vim.startswith(event[1], "grid_")
-    if apply then
-      for i = 2, #event do
-        -- Windows that are grids of their own are not put together here.
-        if not of_grid or event[i][1] == 1 then
-          apply(self, unpack(event[i]))
-        end
+    table.insert(self.unfinished, event)
+    if event[1] == "flush" then
+      local frame = self.unfinished
+      self.unfinished = {}
+      for _, one in ipairs(frame) do
+        self:apply(one)
       end
     end
   end
