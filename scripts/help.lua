@@ -10,7 +10,8 @@ local highlights = require("cursor_agent.highlights")
 local presets = require("cursor_agent.presets")
 
 local WIDTH = 78
-local BUFFERS = { "chat", "prompt", "queue", "permission", "question", "plan-card", "plan", "todos" }
+local BUFFERS =
+  { "chat", "prompt", "queue", "permission", "question", "plan-card", "plan", "todos", "log", "reader", "review" }
 
 ---A line with a tag at its right end; on two lines where one has no room.
 ---@param left string

@@ -6,7 +6,7 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"plan-card"|"plan"|"todos"
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"plan-card"|"plan"|"todos"|"log"|"reader"|"review"
 
 ---@class (exact) cursor_agent.Action
 ---@field name string
@@ -68,6 +68,16 @@ end
 local function decide(name)
   return function(lhs)
     notify.report(require("cursor_agent.decide").key(name, lhs or ""))
+  end
+end
+
+---A key of the log's window.
+---@param name "show_message"|"choose_method"|"ask_and_save"|"refresh"
+---@return fun()
+local function of_log(name)
+  return function()
+    local run = require("cursor_agent.log")[name] --[[@as fun(): any, string?]]
+    notify.report(run())
   end
 end
 
@@ -426,6 +436,23 @@ M.list = {
     keys = { todos = { "<CR>" } },
   },
   { name = "todos-close", desc = "Close the todos", run = call("decide.todos", "close"), keys = { todos = { "q" } } },
+  { name = "log-message", desc = "Show the whole message", run = of_log("show_message"), keys = { log = { "<CR>" } } },
+  {
+    name = "log-filter",
+    desc = "Show the messages of one method",
+    run = of_log("choose_method"),
+    keys = { log = { "f" } },
+  },
+  { name = "log-save", desc = "Save the log, secrets removed", run = of_log("ask_and_save"), keys = { log = { "s" } } },
+  { name = "log-refresh", desc = "Read the log anew", run = of_log("refresh"), keys = { log = { "r" } } },
+  {
+    name = "reader-close",
+    desc = "Close the window and go back",
+    run = function()
+      require("cursor_agent.scratch").close()
+    end,
+    keys = { log = { "q" }, reader = { "q" } },
+  },
   {
     name = "help",
     desc = "List the keys",
@@ -441,6 +468,9 @@ M.list = {
       plan = { "g?" },
       ["plan-card"] = { "g?" },
       todos = { "g?" },
+      log = { "g?" },
+      reader = { "g?" },
+      review = { "g?" },
     },
   },
 }

@@ -400,7 +400,7 @@ function M.run(args)
   if plain and M.subcommands[plain] then
     name = plain
   end
-  if name == "" then
+  if not name or name == "" then
     name = args.range > 0 and "prompt" or "toggle"
   end
   local subcommand = M.subcommands[name]

@@ -108,6 +108,9 @@ M.schema = {
   field("keymaps.plan-card.*", "keys", nil, "Keys of a plan's card by action; false for none. See `g?`."),
   field("keymaps.plan.*", "keys", nil, "Keys of a plan by action; false for none. See `g?`."),
   field("keymaps.todos.*", "keys", nil, "Keys of the todos by action; false for none. See `g?`."),
+  field("keymaps.log.*", "keys", nil, "Keys of the log by action; false for none. See `g?`."),
+  field("keymaps.reader.*", "keys", nil, "Keys of an output, an explanation or an export by action; false for none."),
+  field("keymaps.review.*", "keys", nil, "Keys of the list of changes by action; false for none. See `g?`."),
 }
 
 ---What an option without a default may look like, in Lua.
@@ -140,6 +143,9 @@ M.examples = {
   ["keymaps.plan-card.*"] = '"y"',
   ["keymaps.plan.*"] = '"<Leader>y"',
   ["keymaps.todos.*"] = '"<Esc>"',
+  ["keymaps.log.*"] = '"<C-s>"',
+  ["keymaps.reader.*"] = '{ "q", "<Esc>" }',
+  ["keymaps.review.*"] = '"<F1>"',
 }
 
 ---The action whose keys such an example sets.
@@ -153,6 +159,9 @@ M.example_actions = {
   ["keymaps.plan-card.*"] = "plan-accept",
   ["keymaps.plan.*"] = "plan-accept",
   ["keymaps.todos.*"] = "todos-close",
+  ["keymaps.log.*"] = "log-save",
+  ["keymaps.reader.*"] = "reader-close",
+  ["keymaps.review.*"] = "help",
 }
 
 ---@param value any

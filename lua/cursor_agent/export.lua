@@ -96,6 +96,10 @@ function M.open(chat, path)
   if not library then
     return nil, why
   end
+  local name = ("%d/export"):format(chat.key)
+  if (path or "") == "" and require("cursor_agent.scratch").enter_changed(name) then
+    return nil, "you have changed this export: :w {file} saves it, :q! drops it"
+  end
   local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
   local lines = M.markdown(library.transcript(chat.key), title, chat.cwd)
   if path and path ~= "" then
@@ -111,7 +115,7 @@ function M.open(chat, path)
     return true
   end
   require("cursor_agent.scratch").open(lines, {
-    name = ("%d/export"):format(chat.key),
+    name = name,
     filetype = "markdown",
     modifiable = true,
   })

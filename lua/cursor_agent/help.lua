@@ -15,6 +15,19 @@ local SECTIONS = {
   { kind = "plan-card", title = "In the card of a plan" },
   { kind = "plan", title = "In a plan" },
   { kind = "todos", title = "In the todos" },
+  { kind = "log", title = "In the log" },
+  { kind = "reader", title = "In an output, an explanation or an export" },
+  { kind = "review", title = "In the list of changes" },
+}
+
+---What Neovim itself has for a window of ours that is one of its own.
+---@type table<cursor_agent.BufferKind, { [1]: string, [2]: string }[]>
+local NEOVIMS = {
+  review = {
+    { "<CR>", "Go to the change" },
+    { ":cnext :cprev", "Next and previous change, from anywhere" },
+    { ":cclose", "Close the list" },
+  },
 }
 
 ---Keys as a person lists them: the digits in a row are one word, which fits into the column.
@@ -38,6 +51,9 @@ function M.lines(kind)
       lines[#lines + 1] = ""
     end
     lines[#lines + 1] = " " .. section.title
+    for _, key in ipairs(NEOVIMS[section.kind] or {}) do
+      lines[#lines + 1] = ("   %-13s %s "):format(key[1], key[2])
+    end
     for _, action in ipairs(actions.list) do
       local keys = actions.keys(action, section.kind)
       if #keys > 0 then
@@ -54,8 +70,12 @@ function M.lines(kind)
   return lines
 end
 
-function M.open()
-  scratch.open(M.lines(vim.b.cursor_agent_kind), { name = "keys", filetype = "cursoragent-help", float = true })
+---@param kind? cursor_agent.BufferKind of the window one is in, where its buffer does not say so
+function M.open(kind)
+  if vim.bo.filetype == "cursoragent-help" then
+    return
+  end
+  scratch.open(M.lines(kind or vim.b.cursor_agent_kind), { name = "keys", filetype = "cursoragent-help", float = true })
 end
 
 return M

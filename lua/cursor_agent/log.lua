@@ -59,24 +59,47 @@ function M.save(chat, path)
   return path
 end
 
----@param chat cursor_agent.Chat
----@param number integer
----@param method? string
-local function show_whole(chat, number, method)
-  local library = native.get()
-  local text = library and library.log_message(chat.key, number, method)
-  if text then
-    local lines = vim.split(text, "\n", { plain = true })
-    require("cursor_agent.scratch").open(lines, { name = "log/message.json", filetype = "json", float = true })
+---What a window of the log shows.
+---@class (exact) cursor_agent.log.View
+---@field chat cursor_agent.Chat
+---@field method string? only messages of this method, and the answers to them
+
+---@type table<integer, cursor_agent.log.View> by buffer
+local views = {}
+
+---Runs a key of the log on what its window shows.
+---@param work fun(view: cursor_agent.log.View): any, string?
+---@return fun(): any, string?
+local function on_view(work)
+  return function()
+    local view = views[vim.api.nvim_get_current_buf()]
+    if not view then
+      return nil, "this works in the log: :CursorAgent log"
+    end
+    return work(view)
   end
 end
 
----@param chat cursor_agent.Chat
----@param method? string
-local function choose_method(chat, method)
+---Shows the whole message under the cursor.
+M.show_message = on_view(function(view)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local text = library.log_message(view.chat.key, vim.api.nvim_win_get_cursor(0)[1], view.method)
+  if not text then
+    return nil, "the log no longer has this message"
+  end
+  local lines = vim.split(text, "\n", { plain = true })
+  require("cursor_agent.scratch").open(lines, { name = "log/message.json", filetype = "json", float = true })
+  return true
+end)
+
+---Lets the user choose a method, and shows the messages of that one.
+M.choose_method = on_view(function(view)
   local library = native.get()
   local seen, list = {}, { "all messages" }
-  for _, row in ipairs(library and library.log_rows(chat.key) or {}) do
+  for _, row in ipairs(library and library.log_rows(view.chat.key) or {}) do
     if row.method and not seen[row.method] then
       seen[row.method] = true
       list[#list + 1] = row.method
@@ -84,14 +107,30 @@ local function choose_method(chat, method)
   end
   vim.ui.select(
     list,
-    { prompt = "Show messages of" .. (method and (" (now %s)"):format(method) or "") },
+    { prompt = "Show messages of" .. (view.method and (" (now %s)"):format(view.method) or "") },
     function(choice)
       if choice then
-        M.open(chat, choice ~= list[1] and choice or nil)
+        notify.report(M.open(view.chat, choice ~= list[1] and choice or nil))
       end
     end
   )
-end
+  return true
+end)
+
+---Asks where to save the log.
+M.ask_and_save = on_view(function(view)
+  vim.ui.input({ prompt = "Save the log to: ", default = default_path(view.chat), completion = "file" }, function(path)
+    if path and path ~= "" then
+      notify.report(M.save(view.chat, path))
+    end
+  end)
+  return true
+end)
+
+---Shows what has come since.
+M.refresh = on_view(function(view)
+  return M.open(view.chat, view.method)
+end)
 
 ---Shows the log.
 ---@param chat cursor_agent.Chat
@@ -111,40 +150,28 @@ function M.open(chat, method)
   local buf = require("cursor_agent.scratch").open(vim.tbl_map(describe, rows), {
     name = ("%d/log"):format(chat.key),
     filetype = "cursoragent-log",
+    kind = "log",
   })
+  if not views[buf] then
+    vim.api.nvim_create_autocmd("BufWipeout", {
+      buffer = buf,
+      desc = "cursor-agent: forget what a window of the log showed",
+      callback = function()
+        views[buf] = nil
+      end,
+    })
+  end
+  views[buf] = { chat = chat, method = method }
   vim.wo.wrap = false
   -- One line has no room for both.
   vim.wo.winbar = vim.api.nvim_win_get_height(0) > 1
-      and " wire log  <CR> whole message · f filter · s save · r refresh · q close%<"
+      and " wire log  <CR> whole message · f filter · s save · r refresh · q close · g? keys%<"
     or ""
   vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
   for i, row in ipairs(rows) do
     vim.api.nvim_buf_set_extmark(buf, NS, i - 1, 9, { end_col = 54, hl_group = GROUPS[row.what], strict = false })
   end
   vim.api.nvim_win_set_cursor(0, { #rows, 0 })
-
-  ---@param key string
-  ---@param desc string
-  ---@param run fun()
-  local function map(key, desc, run)
-    vim.keymap.set("n", key, run, { buffer = buf, nowait = true, desc = "cursor-agent: " .. desc })
-  end
-  map("<CR>", "Show the whole message", function()
-    show_whole(chat, vim.api.nvim_win_get_cursor(0)[1], method)
-  end)
-  map("f", "Show the messages of one method", function()
-    choose_method(chat, method)
-  end)
-  map("s", "Save the log, secrets removed", function()
-    vim.ui.input({ prompt = "Save the log to: ", default = default_path(chat), completion = "file" }, function(path)
-      if path and path ~= "" then
-        notify.report(M.save(chat, path))
-      end
-    end)
-  end)
-  map("r", "Read the log anew", function()
-    notify.report(M.open(chat, method))
-  end)
   return true
 end
 

@@ -45,6 +45,22 @@ function M.items(changes)
   return items
 end
 
+---Lets the key that lists the keys do so in the list. Its buffer shows other lists as well, which are not ours.
+---@param buf integer
+---@param list integer
+local function map_help(buf, list)
+  local key = require("cursor_agent.actions").key("help", "review")
+  if not key then
+    return
+  end
+  vim.keymap.set("n", key, function()
+    if vim.fn.getqflist({ id = 0 }).id ~= list then
+      return key
+    end
+    return "<Cmd>lua require('cursor_agent.help').open('review')<CR>"
+  end, { buffer = buf, expr = true, desc = "cursor-agent: List the keys" })
+end
+
 ---Shows the list and goes to the first place, in the code window.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
@@ -58,11 +74,13 @@ function M.open(chat)
     return nil, ("%s has changed no file in this chat"):format(chat.agent)
   end
   vim.fn.setqflist({}, " ", { title = ("Changed by %s"):format(chat.agent), items = items })
+  local list = vim.fn.getqflist({ id = 0 }).id
   local code = require("cursor_agent.window").code_window()
   if code then
     vim.api.nvim_set_current_win(code)
   end
   vim.cmd("botright copen " .. math.min(#items, 10))
+  map_help(vim.api.nvim_get_current_buf(), list)
   vim.cmd("wincmd p")
   vim.cmd("cfirst")
   return true

@@ -1,13 +1,17 @@
 -- Buffers to read in: a tool call's output, the log, an export. `q` closes them.
 
 local format = require("cursor_agent.render.format")
+local notify = require("cursor_agent.notify")
 local window = require("cursor_agent.window")
 
 local M = {}
 
+local GROUP = vim.api.nvim_create_augroup("cursor_agent_scratch", {})
+
 ---@class (exact) cursor_agent.scratch.Opts
 ---@field name string unique; shown as cursor-agent://name
 ---@field filetype? string
+---@field kind? cursor_agent.BufferKind whose keys it has; those of any buffer to read in otherwise
 ---@field modifiable? boolean
 ---@field float? boolean
 
@@ -39,9 +43,13 @@ local function open_split(buf)
 end
 
 ---Closes the current window and goes back to the one its buffer was opened from.
----@param from integer
-local function close(from)
+function M.close()
   local here = vim.api.nvim_get_current_win()
+  local from = vim.b.cursor_agent_from
+  if vim.bo.modified then
+    notify.notify("you have changed this: :w {file} saves it, :q! drops it", "warn")
+    return
+  end
   if window.shares_tab(from, here) then
     -- First, so that no window between is entered.
     vim.api.nvim_set_current_win(from)
@@ -49,8 +57,69 @@ local function close(from)
   local ok, problem = pcall(vim.api.nvim_win_close, here, false)
   if not ok then
     vim.api.nvim_set_current_win(here)
-    require("cursor_agent.notify").notify(tostring(problem):gsub("^.-(E%d+: )", "%1"), "warn")
+    notify.notify(tostring(problem):gsub("^.-(E%d+: )", "%1"), "warn")
   end
+end
+
+---The buffer of this name, if there is one.
+---@param name string
+---@return integer?
+local function find(name)
+  local buf = vim.fn.bufnr("^" .. vim.fn.escape("cursor-agent://" .. name, "[]*?{}\\") .. "$")
+  return buf ~= -1 and buf or nil
+end
+
+---Goes to the buffer of this name, where the user has changed it.
+---@param name string
+---@return boolean
+function M.enter_changed(name)
+  local buf = find(name)
+  local win = buf and vim.bo[buf].modified and vim.fn.win_findbuf(buf)[1]
+  if win then
+    vim.api.nvim_set_current_win(win)
+  end
+  return win ~= nil and win ~= false
+end
+
+---Writes the text of a buffer. Undoing does not lead to before that.
+---@param buf integer
+---@param lines string[]
+local function fill(buf, lines)
+  local bo = vim.bo[buf]
+  local levels = bo.undolevels
+  bo.modifiable = true
+  bo.undolevels = -1
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  bo.undolevels = levels
+  bo.modified = false
+end
+
+---Lets Neovim ask before changes of the user are lost. They are written to a file that is named.
+---@param buf integer
+local function keep_changes(buf)
+  vim.bo[buf].buftype = "acwrite"
+  -- By its name, not by the buffer: `:w other.md` writes that file.
+  local name = vim.api.nvim_buf_get_name(buf)
+  vim.api.nvim_clear_autocmds({ group = GROUP, event = "BufWriteCmd", pattern = name })
+  vim.api.nvim_create_autocmd("BufWriteCmd", {
+    group = GROUP,
+    pattern = name,
+    desc = "cursor-agent: there is no file yet",
+    callback = function()
+      notify.notify("say where to: :w {file}", "error")
+    end,
+  })
+  vim.api.nvim_create_autocmd("BufWritePost", {
+    group = GROUP,
+    buffer = buf,
+    desc = "cursor-agent: what is in a file may go",
+    -- Neovim takes what was written to another file for changed still, and says so after this event.
+    callback = vim.schedule_wrap(function()
+      if vim.api.nvim_buf_is_valid(buf) then
+        vim.bo[buf].modified = false
+      end
+    end),
+  })
 end
 
 ---Shows lines in a buffer of their own, beside the code, and goes there.
@@ -58,25 +127,25 @@ end
 ---@param opts cursor_agent.scratch.Opts
 ---@return integer buf
 function M.open(lines, opts)
-  local name = "cursor-agent://" .. opts.name
-  local buf = vim.fn.bufnr("^" .. vim.fn.escape(name, "[]*?{}\\") .. "$")
-  if buf == -1 then
+  local buf = find(opts.name)
+  if not buf then
     buf = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buf, name)
+    vim.api.nvim_buf_set_name(buf, "cursor-agent://" .. opts.name)
+    if opts.modifiable then
+      keep_changes(buf)
+    end
   end
   local bo = vim.bo[buf]
-  bo.modifiable = true
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  fill(buf, lines)
   bo.modifiable = opts.modifiable or false
-  bo.modified = false
   bo.bufhidden = "wipe"
   if opts.filetype then
     bo.filetype = opts.filetype
   end
-  local from = vim.api.nvim_get_current_win()
-  vim.keymap.set("n", "q", function()
-    close(from)
-  end, { buffer = buf, nowait = true, desc = "cursor-agent: Close" })
+  if vim.api.nvim_get_current_buf() ~= buf then
+    vim.b[buf].cursor_agent_from = vim.api.nvim_get_current_win()
+  end
+  require("cursor_agent.actions").map(buf, opts.kind or "reader")
 
   local win = vim.fn.win_findbuf(buf)[1]
   if win then
