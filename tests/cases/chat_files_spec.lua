@@ -192,7 +192,7 @@ T.case("a buffer with unsaved changes is not reloaded over; the difference is of
   T.eq(nvim:lua("return vim.bo[vim.fn.bufnr('a.txt')].modified"), false)
   nvim:cmd("CursorAgent open")
   nvim:wait_screen("Ask test")
-  T.ok(not nvim:sees("conflict:"), "settled")
+  nvim:wait_screen_without("conflict:")
 end)
 
 ---A file the agent deletes by itself.
@@ -271,7 +271,8 @@ T.case("a conflict is not written over by gs, and is settled in one place", OPTS
   nvim:prompt("edit", { open = false })
   nvim:wait_turns(1)
   nvim:wait_screen("conflict: a.txt (:CursorAgent conflicts)")
-  T.ok(not nvim:sees("unsaved:"), "it is named once")
+  -- It is named once.
+  nvim:wait_screen_without("unsaved:")
   nvim:lua(
     "vim.schedule(function() require('cursor_agent.window').enter_prompt(require('cursor_agent.chats').current()) end)"
   )

@@ -47,7 +47,7 @@ T.case("NUL bytes and control characters are shown wherever they come", OPTS, fu
   })
   nvim:wait_screen("The end.")
   for _, part in ipairs({ "one^@two", "Read   a^@.lua", "Run    ls ^@x", "- ^@", "+ ^@n", "do^@it" }) do
-    T.ok(nvim:sees(part), part)
+    nvim:wait_screen(part)
   end
   nvim:keys("gg/local x<CR>gy")
   T.eq(nvim:lua("return vim.fn.getreg('\"', 1, 1)"), { "local x = '\n'" })

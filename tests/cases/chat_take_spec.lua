@@ -307,7 +307,8 @@ T.case("<CR> finds room for a file where the code window must keep its own", OPT
   nvim:cmd("2wincmd w")
   nvim:keys("gg/src.parser.lua:5<CR><CR>")
   nvim:wait("vim.fn.expand('%:t') == 'parser.lua'", "a window of its own")
-  T.ok(nvim:sees("unsaved"), "what was written is still there")
+  -- What was written is still there.
+  nvim:wait_screen("unsaved")
 end)
 
 T.case("a code block is taken as it is meant, out of lists, quotations and other blocks", OPTS, function(nvim)
