@@ -165,7 +165,9 @@ function M.drain()
   for _, chat in ipairs(chats.all()) do
     chat.transcript:finish(over and M.behind())
   end
-  if over and M.behind() then
+  if over then
+    -- Also where nothing is known to be left: what comes while the library waits to be asked wakes nobody a second time,
+    -- and what was taken before may have used up the wake-up.
     again = again or assert(vim.uv.new_timer())
     again:start(1, 0, vim.schedule_wrap(M.drain))
   end

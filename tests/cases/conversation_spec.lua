@@ -111,6 +111,47 @@ T.case("a prompt sent while a turn runs waits for it", function(child)
   T.eq(child:texts("user"), { "first", "second" })
 end)
 
+T.case("what comes while changes are dealt with one at a time is not left behind", function(child)
+  local steps = {}
+  for i = 1, 4 do
+    local call = { sessionUpdate = "tool_call", toolCallId = "t" .. i, title = "Call " .. i, status = "completed" }
+    steps[i] = { update = call }
+  end
+  vim.list_extend(steps, { { expect = "session/set_mode" }, { text = "The end." } })
+  child:use(T.agent({ turns = { steps } }))
+  child:cmd("CursorAgent")
+  child:wait_state("idle")
+  child:lua([[
+    -- By this clock each change takes longer than the editor may be kept.
+    local now = vim.uv.hrtime()
+    vim.uv.hrtime = function()
+      now = now + 1e9
+      return now
+    end
+    local function wait_entries(count)
+      while #require("cursor_agent").transcript() < count do
+        vim.uv.sleep(1)
+      end
+    end
+    -- The calls are taken in one piece; before the first of them is dealt with, the turn has gone on and ended.
+    local library = assert(require("cursor_agent.native").get())
+    local drain = library.drain
+    library.drain = function()
+      library.drain = drain
+      wait_entries(5)
+      local taken, more = drain(1e6)
+      require("cursor_agent").set_mode("plan")
+      wait_entries(6)
+      -- Longer than a frame: the wake-up for the rest is there, too, before it can be of use.
+      vim.uv.sleep(100)
+      return taken, more
+    end
+  ]])
+  child:keys("go<C-s>")
+  child:wait_turns(1)
+  child:wait_screen("The end.")
+end)
+
 T.case("nothing is spawned before the first use", function(child)
   local agent = T.agent({})
   child:use(agent)
