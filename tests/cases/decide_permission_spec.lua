@@ -72,7 +72,7 @@ end
 
 ---Stops the clock by which a decision has been seen long enough, and moves it on: no slowness of the machine counts.
 ---@param nvim harness.Child
----@param ms integer
+---@param ms integer? as long as keys are not taken for answers otherwise
 local function move_clock(nvim, ms)
   nvim:lua(
     [[
@@ -82,7 +82,7 @@ local function move_clock(nvim, ms)
           return _G.stopped_clock
         end
       end
-      _G.stopped_clock = _G.stopped_clock + ... * 1e6
+      _G.stopped_clock = _G.stopped_clock + (... or require("cursor_agent.decide").SETTLE_MS + 10) * 1e6
     ]],
     ms
   )
@@ -313,7 +313,7 @@ T.case("a key in the first moments does nothing; one held down decides one thing
   end, "the card")
   nvim:keys("a")
   T.eq(outcomes(agent), {}, "too early")
-  move_clock(nvim, 310)
+  move_clock(nvim)
   nvim:keys("a")
   nvim:wait_screen("$ second")
   -- As a keyboard repeats it.
@@ -322,7 +322,7 @@ T.case("a key in the first moments does nothing; one held down decides one thing
     move_clock(nvim, 50)
   end
   T.eq(outcomes(agent), { "allow-once" })
-  move_clock(nvim, 310)
+  move_clock(nvim)
   nvim:keys("r")
   wait_outcomes(nvim, agent, { "allow-once", "reject-once" })
 end)
@@ -779,13 +779,13 @@ T.case("what the agent takes back disappears, the next one moves up", { width = 
   nvim:wait_screen("1 of 2")
   nvim:wait_screen("$ first")
   nvim:cmd("CursorAgent decisions")
-  move_clock(nvim, 310)
+  move_clock(nvim)
   nvim:lua("require('cursor_agent').set_mode('plan')")
   nvim:wait_screen("$ second")
   -- Typed for the one that is gone.
   nvim:keys("a")
   wait_outcomes(nvim, agent, { "error" })
-  move_clock(nvim, 310)
+  move_clock(nvim)
   nvim:keys("a")
   wait_outcomes(nvim, agent, { "error", "allow-once" })
   T.eq(agent:answers(METHOD)[1].error.code, -32800)
