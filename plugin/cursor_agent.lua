@@ -102,14 +102,17 @@ for _, name in ipairs({
   map("i", lhs, rhs, opts)
 end
 
--- A chat that `:mksession` wrote down has no session behind it any more: its windows are closed again.
+-- A chat that `:mksession` wrote down comes back where it is still there; else its windows are closed again.
 vim.api.nvim_create_autocmd("SessionLoadPost", {
   group = vim.api.nvim_create_augroup("cursor_agent_session", {}),
-  desc = "cursor-agent: drop chat windows of a former Neovim",
+  desc = "cursor-agent: bring chats back into their windows, and drop windows of a former Neovim",
+  -- The windows get the options of a chat by an event of theirs.
+  nested = true,
   callback = function()
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
       if vim.api.nvim_buf_get_name(buf):find("^cursor%-agent://") then
-        require("cursor_agent.window").forget(buf)
+        require("cursor_agent.mksession").loaded()
+        return
       end
     end
   end,

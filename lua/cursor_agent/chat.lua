@@ -126,6 +126,7 @@ function M.new(opts)
   make_transcript(chat)
   chat.prompt = require("cursor_agent.prompt").new(chat)
   require("cursor_agent.decide").setup()
+  require("cursor_agent.mksession")
   return chat
 end
 
