@@ -55,10 +55,10 @@ function M.loaded()
     local name = vim.api.nvim_buf_get_name(buf)
     if name:find("^cursor%-agent://") and not chats.of_buffer(buf) then
       local live = aside[name]
-      local chat = live and vim.api.nvim_buf_is_valid(live) and chats.of_buffer(live)
+      local chat = live and chats.of_buffer(live)
       for _, win in ipairs(chat and vim.fn.win_findbuf(buf) or {}) do
         vim.api.nvim_win_set_buf(win, live)
-        chats.use(chat, vim.api.nvim_win_get_tabpage(win))
+        chats.use(chat --[[@as cursor_agent.Chat]], vim.api.nvim_win_get_tabpage(win))
       end
       window.forget(buf)
     end
