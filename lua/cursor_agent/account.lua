@@ -8,14 +8,17 @@ local M = {}
 ---Asks the agent for something and says how it went, once it has answered.
 ---@param request integer?
 ---@param why string?
+---@param answered fun() to be called then
 ---@param done string
 ---@param failed string
 ---@return boolean?, string?
-local function tell(request, why, done, failed)
+local function tell(request, why, answered, done, failed)
   if not request then
+    answered()
     return nil, why
   end
   require("cursor_agent.changes").await(request, function(ok, value)
+    answered()
     if ok then
       notify.notify(done)
     else
@@ -35,7 +38,8 @@ function M.logout(chat)
   end
   local request, refused = library.logout(chat.key)
   local failed = ("%s did not log out"):format(chat.agent)
-  return tell(request, refused, ("logged out of %s"):format(chat.agent), failed)
+  local answered = notify.unless_answered(chat.agent, "logout")
+  return tell(request, refused, answered, ("logged out of %s"):format(chat.agent), failed)
 end
 
 ---Deletes a past session for good, where the agent offers that.
@@ -48,7 +52,9 @@ function M.delete_session(chat, id)
     return nil, why
   end
   local request, refused = library.delete_session(chat.key, id)
-  return tell(request, refused, ("session %s was deleted"):format(id), ("session %s was not deleted"):format(id))
+  local answered = notify.unless_answered(chat.agent, "session/delete")
+  local done, failed = ("session %s was deleted"):format(id), ("session %s was not deleted"):format(id)
+  return tell(request, refused, answered, done, failed)
 end
 
 return M

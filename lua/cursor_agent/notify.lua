@@ -95,6 +95,30 @@ function M.once(message, level)
   end
 end
 
+---A person who waits for an answer is told after so long.
+M.SLOW_MS = 10000
+
+---Says so when an agent does not answer what a person has asked it. It may still do.
+---@param agent string
+---@param method string
+---@return fun() answered to be called when it has
+function M.unless_answered(agent, method)
+  local timer = vim.defer_fn(function()
+    local seconds = math.floor(M.SLOW_MS / 1000)
+    M.notify(
+      ("%s has not answered %s for %d s: still waiting\n"):format(agent, method, seconds)
+        .. "  :CursorAgent restart starts it anew\n  :CursorAgent log shows the wire",
+      "warn"
+    )
+  end, M.SLOW_MS)
+  return function()
+    if not timer:is_closing() then
+      timer:stop()
+      timer:close()
+    end
+  end
+end
+
 ---Shows why something could not be done, when a person asked for it by key or command.
 ---@generic T
 ---@param value T?

@@ -182,13 +182,20 @@ end
 ---Asks the agent for its past sessions and lets the user choose.
 ---@return boolean?, string?
 function M.sessions()
-  return require("cursor_agent").sessions(function(sessions, why)
+  local answered ---@type fun()?
+  local asked, refused = require("cursor_agent").sessions(function(sessions, why)
+    if answered then
+      answered()
+    end
     if sessions then
       M.session(sessions)
     else
       notify.notify(why or "the agent did not say", "error")
     end
   end)
+  local chat = chats.current()
+  answered = asked and chat and notify.unless_answered(chat.agent, "session/list") or nil
+  return asked, refused
 end
 
 ---@param chat cursor_agent.Chat

@@ -47,3 +47,21 @@ T.case("a past session is loaded from the agent of the chat one is in", { width 
     return #agent:received("session/load") == 1
   end, "the agent to be asked")
 end)
+
+T.case(
+  "an agent that does not list its sessions is named, and a late answer still counts",
+  { width = 120 },
+  function(nvim)
+    nvim:use(T.agent({
+      profile = "plain",
+      sessions = { { sessionId = "old-1", title = "An old talk" } },
+      on = { ["session/list"] = { { wait_ms = 1500 }, { profile = true } } },
+    }))
+    nvim:lua("require('cursor_agent.notify').SLOW_MS = 1000")
+    nvim:cmd("CursorAgent")
+    nvim:wait_state("idle")
+    nvim:keys("<Esc>:CursorAgent sessions<CR>")
+    nvim:wait_screen("test has not answered session/list for 1 s: still waiting")
+    nvim:wait_screen("An old talk")
+  end
+)
