@@ -8,8 +8,8 @@ local T = require("harness")
 local INSTALL_MS = 620000
 -- A process of node and a program of 200 MB start, on a machine that does other things as well.
 local START_MS = 30000
--- How long a cancelled turn may go on; measured: 30 ms.
-local CANCEL_MS = 3000
+-- How long a cancelled turn may go on; measured: 30 ms. Far less than what it is cancelled for would take.
+local CANCEL_MS = 15000
 
 local commands = {} ---@type table<string, string[]> by agent
 local missing = {} ---@type table<string, string> why there is none, by agent
@@ -186,9 +186,10 @@ case("a whole turn: text, a read, an edit and a command", function(child)
 end)
 
 case("text is on the screen while the model still writes", function(child)
-  model:script("Tell me a story", { { { text = "Once upon " .. ("and on "):rep(500), slow_ms = 20 } } })
+  model:script("Tell me a story", { { { text = "Once upon " .. ("and on "):rep(3000), slow_ms = 20 } } })
   child:prompt("Tell me a story")
-  child:wait_screen("Once upon and on", START_MS)
+  -- Wherever it has got to: the beginning is out of sight soon.
+  child:wait_screen("and on and on", START_MS)
   T.eq(child:status().state, "running")
   T.eq(child:events("CursorAgentTurnEnd"), {})
 end)
@@ -240,7 +241,7 @@ case("a cancelled turn ends at once, keeps its text, and the session goes on", f
   model:script("Never stop", { { { text = "I begin. " .. ("word "):rep(2000), slow_ms = 20 } } })
   model:script("Are you there", { { { text = "Still here." } } })
   child:prompt("Never stop")
-  child:wait_screen("I begin. word", START_MS)
+  child:wait_screen("word word", START_MS)
   local session = child:status().session_id
   child:cmd("CursorAgent cancel")
   T.eq(child:wait_turns(1, CANCEL_MS).stop_reason, "cancelled")
