@@ -11,6 +11,22 @@ local QUIET_MS = 60
 ---Lines of a line too long, the other form a large paste can take.
 local LARGE_BYTES = 8000
 
+---Whether so much more text than before is a large paste.
+---@param old string[] the lines that stood there
+---@param new string[] those that stand there now
+---@param limit integer lines
+---@return boolean
+local function is_large(old, new, limit)
+  local bytes = 0
+  for _, line in ipairs(new) do
+    bytes = bytes + #line
+  end
+  for _, line in ipairs(old) do
+    bytes = bytes - #line
+  end
+  return #new - #old >= limit or bytes > LARGE_BYTES
+end
+
 ---How many bytes of the first line stood before what was pasted, and how many of the last line after it.
 ---@param old string[] the lines that stood there
 ---@param lines string[] those that stand there now
@@ -56,7 +72,8 @@ local function collapse(prompt, first, old, count, col)
     return
   end
   local lines = vim.api.nvim_buf_get_lines(prompt.buf, first, first + count, false)
-  if #lines ~= count then
+  if #lines ~= count or not is_large(old, lines, config.get().prompt.paste_lines) then
+    -- It was taken away meanwhile.
     return
   end
   local head, tail = around(old, lines, col)
@@ -94,18 +111,13 @@ function M.watch(prompt)
       shown = vim.list_extend(lines, shown, last + 1)
       local limit = config.get().prompt.paste_lines
       if prompt.setting or limit == 0 then
+        -- Sent, or replaced by another text: what was pasted is not there any more.
+        pending = nil
         return
-      end
-      local bytes = 0
-      for _, line in ipairs(new) do
-        bytes = bytes + #line
-      end
-      for _, line in ipairs(old) do
-        bytes = bytes - #line
       end
       if pending and first >= pending.first and first <= pending.first + pending.count then
         pending.count = pending.count + (new_last - last)
-      elseif new_last - last >= limit or bytes > LARGE_BYTES then
+      elseif is_large(old, new, limit) then
         pending = { first = first, old = old, count = new_last - first }
       else
         return

@@ -723,3 +723,22 @@ T.case("a list of queued prompts that closes by itself goes back to the prompt",
   nvim:wait_turns(2)
   nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt")
 end)
+
+T.case("a paste that is sent or taken away at once leaves what is typed next alone", OPTS, function(nvim)
+  local agent = start(nvim)
+  local long = ("x"):rep(9000)
+  ---@param keys string
+  local function paste_and_type(keys)
+    -- Keys that are there already come before any timer.
+    nvim:lua("local text, keys = ... vim.api.nvim_paste(text, true, -1) vim.api.nvim_input(keys)", long, keys)
+    -- Longer than it takes to tell the end of a paste.
+    nvim:lua("vim.wait(200)")
+  end
+  paste_and_type("<C-s>next")
+  nvim:wait_turns(1)
+  T.eq(prompt(agent, 1), { { type = "text", text = long } })
+  T.eq(lines(nvim), { "next" })
+  nvim:keys("<Esc>cc")
+  paste_and_type("<Esc>ccother")
+  T.eq(lines(nvim), { "other" })
+end)
