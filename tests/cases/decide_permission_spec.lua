@@ -305,7 +305,7 @@ T.case("a key in the first moments does nothing; one held down decides one thing
   move_clock(nvim, 0)
   nvim:lua([[vim.keymap.set("n", "Y", "<Plug>(cursor-agent-accept)")]])
   nvim:prompt("go", { open = false })
-  nvim:wait_screen("$ first")
+  nvim:wait_screen("1 of 2")
   nvim:keys("Y")
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait(function()

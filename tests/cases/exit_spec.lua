@@ -58,9 +58,13 @@ for agent_name, manners in vim.spairs(AGENTS) do
 end
 
 T.case("SIGKILL while a command of the agent's runs ends the command", function(child)
-  local command = { command = "sleep", args = { "1000" }, sessionId = "${session}" }
-  start_turn(child, { { request = { method = "terminal/create", params = command } } })
-  T.ok(#T.processes() >= 3, "the command runs")
+  local command = { command = "sh", args = { "-c", "echo It runs.; exec sleep 1000" }, sessionId = "${session}" }
+  local call =
+    { sessionUpdate = "tool_call", toolCallId = "c", title = "Run", kind = "execute", status = "in_progress" }
+  call.content = { { type = "terminal", terminalId = "term-1" } }
+  start_turn(child, { { request = { method = "terminal/create", params = command } }, { update = call } })
+  -- What it says is read by those who look after it from then on.
+  child:wait_screen("It runs.")
   child:kill("sigkill")
   child:wait_exit()
   T.expect_no_process()
