@@ -5,6 +5,8 @@ local scratch = require("cursor_agent.scratch")
 
 local M = {}
 
+local NS = vim.api.nvim_create_namespace("cursor_agent_help")
+
 ---@type { kind: cursor_agent.BufferKind, title: string }[]
 local SECTIONS = {
   { kind = "chat", title = "In the chat" },
@@ -38,28 +40,38 @@ local function words(keys)
   return digits and ("%s-%s"):format(keys[1], keys[#keys]) or table.concat(keys, " ")
 end
 
+---@class (exact) cursor_agent.help.Mark
+---@field bytes integer of the line's beginning
+---@field hl string
+
 ---@param kind? cursor_agent.BufferKind whose keys come first: those of the window one is in
----@return string[]
+---@return string[] lines
+---@return table<integer, cursor_agent.help.Mark> marks by line
 function M.lines(kind)
   local sections, rest = {}, {} ---@type { kind: cursor_agent.BufferKind, title: string }[]
   for _, section in ipairs(SECTIONS) do
     table.insert(section.kind == kind and sections or rest, section)
   end
-  local lines = {} ---@type string[]
+  local lines, marks = {}, {} ---@type string[], table<integer, cursor_agent.help.Mark>
+  local function add(keys, about)
+    lines[#lines + 1] = ("   %-13s %s "):format(keys, about)
+    marks[#lines] = { bytes = 3 + #keys, hl = "CursorAgentHelpKey" }
+  end
   for _, section in ipairs(vim.list_extend(sections, rest)) do
     if #lines > 0 then
       lines[#lines + 1] = ""
     end
     lines[#lines + 1] = " " .. section.title
+    marks[#lines] = { bytes = 1 + #section.title, hl = "CursorAgentHelpTitle" }
     for _, key in ipairs(NEOVIMS[section.kind] or {}) do
-      lines[#lines + 1] = ("   %-13s %s "):format(key[1], key[2])
+      add(key[1], key[2])
     end
     for _, action in ipairs(actions.list) do
       local keys = actions.keys(action, section.kind)
       if #keys > 0 then
         local modes = actions.modes(action, section.kind)
         local where = vim.list_contains(modes, "i") and action.name ~= "send" and " (Insert mode too)" or ""
-        lines[#lines + 1] = ("   %-13s %s%s "):format(words(keys), action.desc, where)
+        add(words(keys), action.desc .. where)
       end
     end
   end
@@ -67,7 +79,7 @@ function M.lines(kind)
     lines,
     { "", " za zo zc zR zM work on folds · every action has a <Plug>(cursor-agent-…) · q closes " }
   )
-  return lines
+  return lines, marks
 end
 
 ---@param kind? cursor_agent.BufferKind of the window one is in, where its buffer does not say so
@@ -75,7 +87,12 @@ function M.open(kind)
   if vim.bo.filetype == "cursoragent-help" then
     return
   end
-  scratch.open(M.lines(kind or vim.b.cursor_agent_kind), { name = "keys", filetype = "cursoragent-help", float = true })
+  require("cursor_agent.highlights").setup()
+  local lines, marks = M.lines(kind or vim.b.cursor_agent_kind)
+  local buf = scratch.open(lines, { name = "keys", filetype = "cursoragent-help", float = true })
+  for line, mark in pairs(marks) do
+    vim.api.nvim_buf_set_extmark(buf, NS, line - 1, 0, { end_col = mark.bytes, hl_group = mark.hl })
+  end
 end
 
 return M

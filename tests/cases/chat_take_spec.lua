@@ -163,6 +163,16 @@ T.case("g? lists the keys of the window one is in first", OPTS, function(nvim)
   nvim:keys("<Esc>g?")
   nvim:wait("vim.bo.filetype == 'cursoragent-help'", "the keys")
   T.eq(nvim:lua("return vim.fn.getline(1)"), " In the prompt")
+  T.eq(
+    nvim:lua([[
+      local groups = {}
+      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, -1, { 0, 0 }, { 1, -1 }, { details = true })) do
+        table.insert(groups, mark[4].hl_group)
+      end
+      return groups
+    ]]),
+    { "CursorAgentHelpTitle", "CursorAgentHelpKey" }
+  )
   nvim:keys("/In the chat<CR>")
   T.eq(nvim:lua("return vim.fn.getline('.')"), " In the chat")
 end)

@@ -131,6 +131,27 @@ T.case("highlights are defaults: a colorscheme and the user have the last word",
   T.eq(child:lua("return vim.api.nvim_get_hl(0, { name = 'CursorAgentPath' }).link"), "Directory")
 end)
 
+T.case("nothing that is drawn beside text has a ground of its own in Neovim's colorschemes", function(child)
+  child:use(T.agent({}))
+  child:cmd("CursorAgent")
+  child:wait_state("idle")
+  local found = child:lua([[
+    local found = {}
+    for _, scheme in ipairs(vim.fn.getcompletion("", "color")) do
+      vim.cmd.colorscheme(scheme)
+      local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false }).bg
+      for _, name in ipairs({ "Gutter", "Rule", "Wrapped", "Aside", "LineNr", "Detail", "More" }) do
+        local hl = vim.api.nvim_get_hl(0, { name = "CursorAgent" .. name, link = false })
+        if hl.reverse or (hl.bg and hl.bg ~= normal) then
+          table.insert(found, scheme .. " " .. name)
+        end
+      end
+    end
+    return found
+  ]])
+  T.eq(found, {})
+end)
+
 -- A value, and the corner it gives. Neovim 0.11 knows names only.
 local BORDERS = { double = "╔", none = "asks to run", ["1,-,2,|,3,-,4,|"] = "--2" }
 

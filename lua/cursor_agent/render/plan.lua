@@ -67,7 +67,8 @@ function M.render(entry, context)
   for _, todo in ipairs(todos) do
     local icon, hl = M.state(todo.status, context.icons)
     chars = chars + format.chars(todo.content) + 4
-    vim.list_extend(line, { { "  " }, { icon .. " ", hl }, { todo.content, text_hl(todo) } })
+    -- A space at which no line is broken: the sign stays with its todo.
+    vim.list_extend(line, { { "  " }, { icon .. "\194\160", hl }, { todo.content, text_hl(todo) } })
   end
   if chars <= ONE_LINE_CHARS then
     b:line(line)
