@@ -51,6 +51,11 @@ local function is_full(win, last)
     return info.topline <= 1
   end
   local rows = vim.api.nvim_win_text_height(win, { start_row = info.topline - 1, end_row = last - 1 }).all
+  if vim.wo[win].smoothscroll then
+    -- The first line may be shown from its middle on.
+    local skipped = vim.api.nvim_win_call(win, vim.fn.winsaveview).skipcol
+    rows = rows - math.floor(skipped / math.max(info.width - info.textoff, 1))
+  end
   return rows >= info.height
 end
 
@@ -84,7 +89,7 @@ local function to_tail(win, last, grown, hidden, was_full)
       rows = rows + size.all
       if rows > height then
         local above = rows - height
-        if hidden and rows > size.all and size.all - above > 1 and size.fill == 0 then
+        if rows > size.all and size.all - above > 1 and size.fill == 0 then
           -- The end of a paragraph rather than blank rows.
           top, skip = first, above * (info.width - info.textoff)
         end

@@ -745,3 +745,23 @@ T.case("text fills the window to its foot when a fold closes at the tail, and wh
   nvim:wait_screen("Done.")
   T.eq(blank_rows(), 0)
 end)
+
+T.case("after a jump to the end a long paragraph is shown in part, not blank rows", OPTS, function(nvim)
+  start(
+    nvim,
+    { { { text = ("many words "):rep(160) .. "\n\nThe end." } }, { { text = "Short." }, { wait_cancel = true } } }
+  )
+  nvim:keys("ione<C-s>")
+  nvim:wait_turns(1)
+  nvim:keys("two<C-s>")
+  nvim:wait_screen("Short.")
+  local row
+  for i, line in ipairs(nvim:screen()) do
+    row = line:find("Short%.") and i or row
+  end
+  local bottom = nvim:lua([[
+    local win = vim.fn.bufwinid("cursor-agent://1/chat")
+    return vim.api.nvim_win_get_position(win)[1] + vim.api.nvim_win_get_height(win)
+  ]])
+  T.eq(row, bottom, "the text reaches the foot of the chat")
+end)
