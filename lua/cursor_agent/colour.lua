@@ -22,11 +22,11 @@ local MARKS = 300
 ---@param lines string[]
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Span[]
-local function code_spans(lang, filetype, lines, pause)
+function M.code(lang, filetype, lines, pause)
   if lang and syntax.load(lang, pause) then
     return syntax.spans(lang, lines, false, pause)
   end
-  return filetype and regex.spans(filetype, lines, "chat", pause) or {}
+  return filetype and regex.spans(filetype, lines, pause) or {}
 end
 
 ---Marks spans, with a pause now and then.
@@ -60,7 +60,7 @@ local function code_piece(transcript, index)
   end
   item.painting = item.drawn
   return function(pause)
-    local spans = code_spans(syntax.language_of(code.path), regex.filetype_of(code.path), code.text, pause)
+    local spans = M.code(syntax.language_of(code.path), regex.filetype_of(code.path), code.text, pause)
     mark(transcript, spans, code.text, pause, function()
       -- Drawn anew meanwhile: the new lines have their own turn.
       if
@@ -114,7 +114,7 @@ local function paint_block(transcript, index, number, first, past, open)
       end
       -- Vim's syntax files are too slow to go through a block again and again while it grows.
       local filetype = not open and regex.filetype_of_fence(block.code) or nil
-      spans = code_spans(syntax.language_of_fence(block.code), filetype, lines, pause)
+      spans = M.code(syntax.language_of_fence(block.code), filetype, lines, pause)
       spans = vim.list_extend(vim.list_slice(fences), spans)
       for _, fence in ipairs(fences) do
         lines[fence.from_row + 1] = (" "):rep(fence.to_col)

@@ -21,6 +21,9 @@ local STILL_MS = 200
 ---@type table<cursor_agent.Transcript, cursor_agent.painter.View>
 local wanted = {}
 
+---@type (fun(pause: cursor_agent.syntax.Pause))[] what is not in a chat, first come, first served
+local jobs = {}
+
 local timer = assert(vim.uv.new_timer())
 local deadline = 0
 local typed_at ---@type integer? when the last key was, once anybody wants to know
@@ -51,7 +54,9 @@ end
 ---@return boolean more
 ---@return boolean? later nothing can be done before the user stops typing
 local function step()
-  if not work then
+  if not work and #jobs > 0 then
+    work = coroutine.create(table.remove(jobs, 1))
+  elseif not work then
     local transcript, view = next(wanted)
     if not transcript or not view then
       return false
@@ -110,23 +115,28 @@ function M.want(transcript, top, bottom)
   end
 end
 
+---Does something a few milliseconds at a time, before what is in the chats.
+---@param job fun(pause: cursor_agent.syntax.Pause)
+function M.soon(job)
+  jobs[#jobs + 1] = job
+  if not timer:is_active() then
+    timer:start(0, 0, vim.schedule_wrap(run))
+  end
+end
+
 ---Loads what messages are read with before the first one comes.
 function M.warm_up()
-  if work then
-    return
-  end
-  work = coroutine.create(function()
+  M.soon(function(pause_between)
     local syntax = require("cursor_agent.syntax")
-    syntax.load("markdown", pause)
-    syntax.load("markdown_inline", pause)
+    syntax.load("markdown", pause_between)
+    syntax.load("markdown_inline", pause_between)
   end)
-  timer:start(1, 0, vim.schedule_wrap(run))
 end
 
 ---Whether everything asked for is done.
 ---@return boolean
 function M.idle()
-  return work == nil and next(wanted) == nil
+  return work == nil and #jobs == 0 and next(wanted) == nil
 end
 
 return M

@@ -5,8 +5,8 @@ local M = {}
 ---Vim's own syntax files are slow: code beyond this stays plain.
 local MAX_LINES = 400
 local MAX_COLUMNS = 300
----A line that takes longer would be felt; the lines after it would too.
-local MAX_LINE_NS = 8e6
+---A line that takes longer would be felt; the lines after it would too. On the processor: a busy machine is not the line's fault.
+local MAX_LINE_SECONDS = 0.008
 
 ---@type table<string, string> what people write on a fence
 local ALIASES = {
@@ -29,7 +29,7 @@ local ALIASES = {
 ---@type table<string, boolean> filetypes that have a syntax file
 local known = {}
 
----@type table<string, integer> buffers that hold code while it is coloured, by syntax and user
+---@type table<string, integer> buffers that hold code while it is coloured, by syntax
 local helpers = {}
 
 ---Whether there is a syntax file of a filetype. Some files of that directory are programs, which open windows: those are
@@ -70,11 +70,10 @@ function M.filetype_of_fence(info)
 end
 
 ---@param filetype string
----@param user string
 ---@param pause cursor_agent.syntax.Pause
 ---@return integer?
-local function helper(filetype, user, pause)
-  local buf = helpers[filetype .. user]
+local function helper(filetype, pause)
+  local buf = helpers[filetype]
   if buf and vim.api.nvim_buf_is_valid(buf) then
     return buf
   end
@@ -91,7 +90,7 @@ local function helper(filetype, user, pause)
     vim.api.nvim_buf_delete(buf, { force = true })
     return nil
   end
-  helpers[filetype .. user] = buf
+  helpers[filetype] = buf
   pause()
   return buf
 end
@@ -116,25 +115,24 @@ local function add_line(spans, row, line)
   end
 end
 
----The colours of a text.
+---The colours of a text. One at a time: texts of a language share a buffer.
 ---@param filetype string
 ---@param lines string[]
----@param user string whoever may be stopped half-way shares no buffer with others
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Span[]
-function M.spans(filetype, lines, user, pause)
-  local buf = #lines <= MAX_LINES and helper(filetype, user, pause)
+function M.spans(filetype, lines, pause)
+  local buf = #lines <= MAX_LINES and helper(filetype, pause)
   if not buf then
     return {}
   end
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   local spans = {} ---@type cursor_agent.syntax.Span[]
   for row, line in ipairs(lines) do
-    local began = vim.uv.hrtime()
+    local began = os.clock()
     vim.api.nvim_buf_call(buf, function()
       add_line(spans, row - 1, line)
     end)
-    if vim.uv.hrtime() - began > MAX_LINE_NS then
+    if os.clock() - began > MAX_LINE_SECONDS then
       break
     end
     pause()

@@ -3,6 +3,8 @@
 -- A highlighter on the whole chat would take an unclosed fence of one message for the beginning of everything after
 -- it, would read tool output as markdown, and on Neovim 0.10 looks through the whole buffer on each redraw.
 
+local queries = require("cursor_agent.queries")
+
 local M = {}
 
 ---Text beyond this is left plain: parsing it cannot be stopped half-way.
@@ -16,14 +18,14 @@ M.MAX_BYTES = 24 * 1024
 ---@field to_row integer
 ---@field to_col integer
 ---@field hl string?
----@field priority integer
+---@field priority integer?
 ---@field conceal string?
 
----@class (exact) cursor_agent.syntax.Language
+---@class (exact) cursor_agent.syntax.Rules a piece of a language's query
 ---@field query vim.treesitter.Query
 ---@field groups table<integer, string|false> by capture: the highlight group, false for none
 
----@type table<string, cursor_agent.syntax.Language|false>
+---@type table<string, cursor_agent.syntax.Rules[]|false>
 local languages = {}
 
 ---@type table<string, string|false> by file extension or fence
@@ -33,31 +35,22 @@ local names = {}
 local ALIASES =
   { sh = "bash", shell = "bash", js = "javascript", ts = "typescript", py = "python", rs = "rust", yml = "yaml" }
 
-local kept = {} ---@type any[]
-
----Compiles a query, for good. Neovim 0.10 forgets the result at the next garbage collection, unless somebody holds what
----its cache holds; compiling it again for each new prompt or block would be felt.
 ---@param lang string
----@param name string
----@return vim.treesitter.Query?
-local function compile(lang, name)
-  local get = vim.treesitter.query.get
-  local ok, query = pcall(get, lang, name)
-  if vim.fn.has("nvim-0.11") == 0 and type(get) == "function" then
-    local at, upvalue, cache = 0, nil, nil ---@type integer, string?, any
-    repeat
-      at = at + 1
-      upvalue, cache = debug.getupvalue(get, at)
-    until not upvalue or upvalue == "cache"
-    kept[#kept + 1] = type(cache) == "table" and cache[lang .. "%%" .. name] or nil
+---@param query vim.treesitter.Query
+---@return cursor_agent.syntax.Rules
+local function rules_of(lang, query)
+  local groups = {} ---@type table<integer, string|false>
+  for id, name in ipairs(query.captures) do
+    local skip = name:sub(1, 1) == "_" or name == "spell" or name == "nospell"
+    groups[id] = not skip and (name == "conceal" or name == "none") and "" or not skip and ("@%s.%s"):format(name, lang)
   end
-  return ok and query or nil
+  return { query = query, groups = groups }
 end
 
----Loads a language, its queries one by one: compiling one takes milliseconds.
+---Loads a language.
 ---@param lang string
 ---@param pause cursor_agent.syntax.Pause
----@return cursor_agent.syntax.Language?
+---@return cursor_agent.syntax.Rules[]?
 function M.load(lang, pause)
   if languages[lang] ~= nil then
     return languages[lang] or nil
@@ -67,17 +60,15 @@ function M.load(lang, pause)
     languages[lang] = false
     return nil
   end
-  pause(true)
-  local query = compile(lang, "highlights")
-  pause(true)
-  compile(lang, "injections")
-  pause()
-  local groups = {} ---@type table<integer, string|false>
-  for id, name in ipairs(query and query.captures or {}) do
-    local skip = name:sub(1, 1) == "_" or name == "spell" or name == "nospell"
-    groups[id] = not skip and (name == "conceal" or name == "none") and "" or not skip and ("@%s.%s"):format(name, lang)
+  local list = {} ---@type cursor_agent.syntax.Rules[]
+  for _, query in ipairs(queries.pieces(lang, "highlights", pause)) do
+    list[#list + 1] = rules_of(lang, query)
   end
-  languages[lang] = query and { query = query, groups = groups } or false
+  -- The parser asks for it.
+  pause(true)
+  queries.whole(lang, "injections")
+  pause()
+  languages[lang] = #list > 0 and list or false
   return languages[lang] or nil
 end
 
@@ -110,6 +101,56 @@ function M.language_of_fence(info)
   return ALIASES[info] or vim.treesitter.language.get_lang(info) or info
 end
 
+---Spans by where they begin, the longer ones first: so Neovim draws the shorter ones over them.
+---@class (exact) cursor_agent.syntax.Found
+---@field starts integer[]
+---@field lists table<integer, cursor_agent.syntax.Span[]>
+
+---The span of a range, which may have been found before.
+---@param found cursor_agent.syntax.Found
+---@param depth integer
+---@param from_row integer
+---@param from_col integer
+---@param to_row integer
+---@param to_col integer
+---@return cursor_agent.syntax.Span
+local function span_of(found, depth, from_row, from_col, to_row, to_col)
+  -- No text is so large that they would not fit into one number.
+  local start = (depth * M.MAX_BYTES + from_row) * M.MAX_BYTES + from_col
+  local list = found.lists[start]
+  if not list then
+    list = {}
+    found.lists[start] = list
+    found.starts[#found.starts + 1] = start
+  end
+  local at = 1
+  while list[at] and (list[at].to_row > to_row or (list[at].to_row == to_row and list[at].to_col >= to_col)) do
+    if list[at].to_row == to_row and list[at].to_col == to_col then
+      return list[at]
+    end
+    at = at + 1
+  end
+  local span = { from_row = from_row, from_col = from_col, to_row = to_row, to_col = to_col }
+  table.insert(list, at, span)
+  return span
+end
+
+---@param node TSNode
+---@param metadata table? of the capture
+---@return integer from_row
+---@return integer from_col
+---@return integer to_row
+---@return integer to_col
+local function range_of(node, metadata)
+  local range = metadata and metadata.range --[=[@as integer[]?]=]
+  if not range then
+    return node:range()
+  elseif #range == 6 then
+    return range[1], range[2], range[4], range[5]
+  end
+  return range[1], range[2], range[3], range[4]
+end
+
 ---The colours of a text.
 ---@param lang string
 ---@param lines string[]
@@ -132,47 +173,26 @@ function M.spans(lang, lines, conceal, pause)
   parser:parse(true)
   pause()
 
-  local spans = {} ---@type cursor_agent.syntax.Span[]
-  local seen = {} ---@type table<string, cursor_agent.syntax.Span>
+  local found = { starts = {}, lists = {} } ---@type cursor_agent.syntax.Found
 
   ---@param ltree vim.treesitter.LanguageTree
   ---@param depth integer
   local function visit(ltree, depth)
-    local language = M.load(ltree:lang(), pause)
-    local inline = conceal and ltree:lang() == "markdown_inline"
-    if not language then
-      return
-    end
+    local hides = conceal and ltree:lang() == "markdown_inline"
     for _, tree in pairs(ltree:trees()) do
-      for id, node, metadata in language.query:iter_captures(tree:root(), text, 0, -1) do
-        local hl = language.groups[id]
-        local own = metadata[id]
-        local hide = inline and (metadata.conceal or (type(own) == "table" and own.conceal)) or nil
-        if hl then
-          local from_row, from_col, to_row, to_col = node:range()
-          if type(own) == "table" and own.range then
-            local range = own.range --[[@as integer[] ]]
-            from_row, from_col = range[1], range[2]
-            to_row, to_col = range[#range == 6 and 4 or 3], range[#range == 6 and 5 or 4]
+      for _, rules in ipairs(M.load(ltree:lang(), pause) or {}) do
+        for id, node, metadata in rules.query:iter_captures(tree:root(), text, 0, -1) do
+          local hl = rules.groups[id]
+          local own = metadata[id] --[[@as table?]]
+          if hl then
+            local span = span_of(found, depth, range_of(node, own))
+            span.priority = span.priority or math.floor(tonumber(metadata.priority) or 100) + depth
+            -- Of several captures of one node the last one counts.
+            span.hl = hl ~= "" and hl or span.hl
+            span.conceal = hides and (metadata.conceal or (own and own.conceal)) or span.conceal
           end
-          -- Of several captures of one node the last one counts.
-          local key = ("%d:%d:%d:%d:%d"):format(depth, from_row, from_col, to_row, to_col)
-          local span = seen[key]
-          if not span then
-            span = {
-              from_row = from_row,
-              from_col = from_col,
-              to_row = to_row,
-              to_col = to_col,
-              priority = math.floor(tonumber(metadata.priority) or 100) + depth,
-            }
-            seen[key] = span
-            spans[#spans + 1] = span
-          end
-          span.hl = hl ~= "" and hl or span.hl
-          span.conceal = hide or span.conceal
+          pause()
         end
-        pause()
       end
     end
     for _, child in pairs(ltree:children()) do
@@ -180,6 +200,11 @@ function M.spans(lang, lines, conceal, pause)
     end
   end
   visit(parser, 0)
+
+  local spans = {} ---@type cursor_agent.syntax.Span[]
+  for _, start in ipairs(found.starts) do
+    vim.list_extend(spans, found.lists[start])
+  end
   return spans
 end
 
@@ -212,17 +237,6 @@ function M.mark(buf, ns, spans, lines, place)
       end
     end
   end
-end
-
----Colours a short text at once.
----@param buf integer
----@param ns integer
----@param lang string
----@param lines string[]
----@param place fun(row: integer): cursor_agent.syntax.Place?
----@param conceal boolean
-function M.paint(buf, ns, lang, lines, place, conceal)
-  M.mark(buf, ns, M.spans(lang, lines, conceal, function() end), lines, place)
 end
 
 return M

@@ -64,6 +64,11 @@ function M.run(command, cwd, load, on_end)
       elseif update.content then
         append((kind == "user_message_chunk" and "\n\n> " or "") .. (update.content.text or ""))
       end
+    elseif message.method == "session/request_permission" then
+      draw_tool(message.params.toolCall)
+      local option = message.params.options[1].optionId
+      local result = { outcome = { outcome = "selected", optionId = option } }
+      job:write(vim.json.encode({ jsonrpc = "2.0", id = message.id, result = result }) .. "\n")
     elseif message.id and waiting[message.id] then
       local callback = waiting[message.id]
       waiting[message.id] = nil

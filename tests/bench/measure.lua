@@ -136,6 +136,11 @@ local function when_still(on_end)
   end, on_end)
 end
 
+---@return boolean
+local function is_coloured()
+  return require("cursor_agent.painter").idle()
+end
+
 local function with_plugin()
   local agent = require("cursor_agent")
   agent.setup({ agent = "bench", agents = { bench = { command = job.command } } })
@@ -145,13 +150,22 @@ local function with_plugin()
       finish({ error = "the agent stopped: " .. (event.data.stderr or "") })
     end,
   })
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "CursorAgentDecision",
+    callback = function()
+      -- Once the card is there, with its colours.
+      vim.schedule(function()
+        when(is_coloured, agent.accept)
+      end)
+    end,
+  })
   -- The first chat loads the library and markdown's parsers, and starts the agent: that is not what is measured.
   assert(agent.open({ cwd = job.cwd }))
   vim.api.nvim_create_autocmd("User", {
     pattern = "CursorAgentReady",
     once = true,
     callback = function()
-      when(require("cursor_agent.painter").idle, function()
+      when(is_coloured, function()
         measure(function(on_end)
           if job.load then
             assert(agent.load(job.load, { cwd = job.cwd }))

@@ -169,9 +169,59 @@ local function reload()
   }
 end
 
+---Code in languages that have not been seen before: with a parser of Neovim's own, and by Vim's syntax files.
+---@return bench.Scenario
+local function first_code()
+  local steps = {}
+  for lang, line in pairs({
+    c = "static int f(const char *s) { return s[0] == 'x' ? 1 : 0; } /* ${n} */\n",
+    vim = "let s:list = filter(copy(a:items), { _, v -> v > ${n} })\n",
+    lua = "local f = function(x) return x .. '${n}' end\n",
+    python = "def f(x: int) -> str: return f'{x} ${n}'  # a comment\n",
+    rust = "let x: Vec<&str> = items.iter().map(|i| i.name()).collect(); // ${n}\n",
+    typescript = "const f = async (x: number): Promise<string> => `${x} ${n}`;\n",
+  }) do
+    vim.list_extend(steps, {
+      { text = ("\n```%s\n"):format(lang) },
+      { chunks = { count = 30, text = line } },
+      { text = "```\n" },
+      { wait_ms = 400 },
+    })
+  end
+  return { name = "the first code in six languages", lines = 180, scenario = { turns = { steps } } }
+end
+
+---A permission for an edit of 400 lines, in a language without a parser.
+---@return bench.Scenario
+local function long_diff()
+  local old, new = {}, {}
+  for i = 1, 400 do
+    old[i] = ("  def method_%d(x) = @items.fetch(x, :none).to_s + 'old %d'"):format(i, i)
+    new[i] = ('  def method_%d(x) = @items.fetch(x, :none).to_s + "new #{x} %d"'):format(i, i)
+  end
+  local call = {
+    toolCallId = "t",
+    title = "Edit list.rb",
+    kind = "edit",
+    content = {
+      {
+        type = "diff",
+        path = "${cwd}/list.rb",
+        oldText = table.concat(old, "\n"),
+        newText = table.concat(new, "\n"),
+      },
+    },
+  }
+  return {
+    name = "a permission for an edit of 400 lines",
+    lines = 10,
+    scenario = { turns = { { { permission = { toolCall = call } }, { text = "Done.\n" } } } },
+  }
+end
+
 ---@return bench.Scenario[]
 function M.all()
-  return { chunks(), tools(), cumulative(), long_line(), reload() }
+  return { chunks(), tools(), cumulative(), long_line(), reload(), first_code(), long_diff() }
 end
 
 return M

@@ -247,18 +247,124 @@ picture("subagent", {
 })
 
 T.case("what markdown is read with is made ready once", function(nvim)
-  nvim:use(T.agent({}))
+  nvim:use(T.agent({ turns = { { { text = "Some **strong** words." } } } }))
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
   nvim:wait("require('cursor_agent.painter').idle()")
-  local same = nvim:lua([[
-    local get = vim.treesitter.query.get
-    local before = { get("markdown", "highlights"), get("markdown_inline", "injections") }
+  nvim:lua([[
     collectgarbage()
     collectgarbage()
-    return { before[1] == get("markdown", "highlights"), before[2] == get("markdown_inline", "injections") }
+    _G.compiled = {}
+    local parse = vim.treesitter.query.parse
+    vim.treesitter.query.parse = function(lang, ...)
+      table.insert(_G.compiled, lang)
+      return parse(lang, ...)
+    end
   ]])
-  T.eq(same, { true, true })
+  nvim:lua("require('cursor_agent').prompt('go')")
+  nvim:wait_turns(1)
+  nvim:wait_screen("Some strong words.")
+  nvim:wait("require('cursor_agent.painter').idle()")
+  T.eq(nvim:lua("return _G.compiled"), {})
+end)
+
+---Where a line of text stands on the screen.
+---@param screen harness.Screen
+---@param text string
+---@param from integer the first column to look at, from 1
+---@return harness.Cell[]?
+local function cells_of(screen, text, from)
+  for _, row in ipairs(screen.cells) do
+    for col = from, screen.width - #text + 1 do
+      local found = true
+      for i = 1, #text do
+        found = found and row[col + i - 1].text == text:sub(i, i)
+      end
+      if found then
+        return vim.list_slice(row, col, col + #text - 1)
+      end
+    end
+  end
+end
+
+local C_CODE = {
+  "#include <stdio.h>",
+  "#define MAX(a, b) ((a) > (b) ? (a) : (b))",
+  "typedef struct node { struct node *next; int value; } node_t;",
+  "extern int (*scan)(void *, const char *names);",
+  "/* Walks over the list. */",
+  "static inline long walk(const node_t *first, size_t n)",
+  "{",
+  "  for (size_t i = 0; i < n && first != NULL; i++) {",
+  "    if (first->value == 'x') goto done; // early",
+  '    printf("%d\\n", MAX(first->value, 0x1f));',
+  "    first = first->next;",
+  "  }",
+  "done:",
+  "  return sizeof(struct node) * n;",
+}
+
+T.case("code in the chat has the colours it has in a file", {
+  width = 160,
+  height = 40,
+  files = { ["list.c"] = table.concat(C_CODE, "\n") .. "\n" },
+}, function(nvim)
+  nvim:use(T.agent({ turns = { { { text = ("```c\n%s\n```\n"):format(table.concat(C_CODE, "\n")) } } } }))
+  nvim:cmd("edit list.c")
+  nvim:lua("vim.treesitter.start(0, 'c')")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:lua("require('cursor_agent').prompt('go')")
+  nvim:wait_turns(1)
+  nvim:wait("require('cursor_agent.painter').idle()")
+  nvim:wait_screen("goto done")
+  local screen = nvim.screen_state
+  local groups = {} ---@type table<string, boolean>
+  nvim:wait(function()
+    local same = true
+    for _, line in ipairs(C_CODE) do
+      local text = #line > 1 and vim.trim(line) or ""
+      local file, chat = cells_of(screen, text, 1), cells_of(screen, text, 81)
+      for i = 1, file and chat and #text or 0 do
+        local group = screen:group(assert(file)[i])
+        groups[group] = true
+        same = same and group == screen:group(assert(chat)[i])
+      end
+    end
+    return same
+  end, "the colours of the file in the chat")
+  T.ok(vim.tbl_count(groups) > 6, "there are several colours")
+end)
+
+---Shows a line of C in the chat and waits until a word of it is drawn in a group.
+---@param nvim harness.Child
+---@param before string Lua, before anything is coloured
+---@param word string
+---@param group string
+local function expect_group(nvim, before, word, group)
+  nvim:use(T.agent({ turns = { { { text = "```c\nconst int name = 1; // a (word\n```\n" } } } }))
+  nvim:lua(before)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:lua("require('cursor_agent').prompt('go')")
+  nvim:wait_turns(1)
+  local screen = nvim.screen_state
+  nvim:wait(function()
+    local cells = cells_of(screen, word, 1)
+    return cells and screen:group(cells[1]) == group
+  end, ("%s in %s"):format(word, group))
+end
+
+T.case("a query that was set in place of the files counts", function(nvim)
+  expect_group(nvim, [[vim.treesitter.query.set("c", "highlights", "(identifier) @keyword")]], "name", "Statement")
+end)
+
+T.case("a pattern that does not fit the parser costs its own colours alone", {
+  files = {
+    ["after/queries/c/highlights.scm"] = '; extends\n(no_such_node ") (") @error\n((comment) @keyword (#match? @keyword "a \\\\(word"))\n',
+  },
+}, function(nvim)
+  expect_group(nvim, "vim.opt.runtimepath:append(vim.fn.getcwd() .. '/after')", "// a (word", "Statement")
 end)
 
 T.case("a language is made ready when nothing is typed", function(nvim)

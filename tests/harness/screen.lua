@@ -166,6 +166,13 @@ function Screen:redraw(batch)
   end
 end
 
+---The group that is drawn over all others in a cell.
+---@param cell harness.Cell
+---@return string
+function Screen:group(cell)
+  return (self.names[cell.hl] or ""):match("[^+]*$") or ""
+end
+
 ---The rows as plain text.
 ---@return string[]
 function Screen:lines()

@@ -1,6 +1,8 @@
--- Puts a drawn block into a buffer: its lines, its marks, and its code in the colours of its language.
+-- Puts a drawn block into a buffer: its lines, its marks, and a moment later its code in the colours of its language.
 
+local colour = require("cursor_agent.colour")
 local highlights = require("cursor_agent.highlights")
+local painter = require("cursor_agent.painter")
 local regex = require("cursor_agent.regex")
 local syntax = require("cursor_agent.syntax")
 
@@ -8,43 +10,85 @@ local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_decide")
 
----Colours code in a buffer.
+---So many texts keep their colours, so that what is drawn again, as when its window grows, does not flicker.
+local MOST_KEPT = 16
+
+---@type table<string, cursor_agent.syntax.Span[]|false> by path and text; false: being looked for
+local kept = {}
+
+---@type table<integer, cursor_agent.render.Block> what a buffer holds
+local filled = {}
+
+---@param code cursor_agent.render.Code
+---@return string
+local function key_of(code)
+  return code.path .. "\n" .. table.concat(code.text, "\n")
+end
+
 ---@param buf integer
----@param path string decides the language
----@param lines string[]
----@param place fun(row: integer): cursor_agent.syntax.Place?
-local function colour(buf, path, lines, place)
-  local lang = syntax.language_of(path)
-  if lang and syntax.available(lang) then
-    syntax.paint(buf, NS, lang, lines, place, false)
-    return
+---@param code cursor_agent.render.Code
+---@param spans cursor_agent.syntax.Span[]
+local function mark(buf, code, spans)
+  syntax.mark(buf, NS, spans, code.text, function(i)
+    return code.rows[i + 1]
+  end)
+end
+
+---Looks for the colours of a text, and gives them to all that shows it by then.
+---@param key string
+---@param code cursor_agent.render.Code
+local function look_for(key, code)
+  if vim.tbl_count(kept) >= MOST_KEPT then
+    kept = {}
   end
-  local filetype = regex.filetype_of(path)
-  if filetype then
-    syntax.mark(buf, NS, regex.spans(filetype, lines, "card", function() end), lines, place)
-  end
+  kept[key] = false
+  painter.soon(function(pause)
+    local spans = colour.code(syntax.language_of(code.path), regex.filetype_of(code.path), code.text, pause)
+    kept[key] = spans
+    for buf, block in pairs(filled) do
+      for _, shown in ipairs(vim.api.nvim_buf_is_loaded(buf) and block.code or {}) do
+        if key_of(shown) == key then
+          mark(buf, shown, spans)
+        end
+      end
+    end
+  end)
 end
 
 ---Replaces what a buffer holds.
 ---@param buf integer
 ---@param block cursor_agent.render.Block
 function M.fill(buf, block)
+  if not filled[buf] then
+    vim.api.nvim_create_autocmd("BufWipeout", {
+      buffer = buf,
+      desc = "cursor-agent: forget what a decision's buffer held",
+      callback = function()
+        filled[buf] = nil
+      end,
+    })
+  end
+  filled[buf] = block
   vim.bo[buf].modifiable = true
   vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, block.lines)
   vim.bo[buf].modifiable = false
   vim.bo[buf].modified = false
-  for _, mark in ipairs(block.marks) do
-    local opts = vim.tbl_extend("force", mark.opts, { strict = false })
+  for _, drawn in ipairs(block.marks) do
+    local opts = vim.tbl_extend("force", drawn.opts, { strict = false })
     if type(opts.hl_group) == "string" then
       highlights.ensure(opts.hl_group --[[@as string]])
     end
-    vim.api.nvim_buf_set_extmark(buf, NS, mark.row, mark.col, opts)
+    vim.api.nvim_buf_set_extmark(buf, NS, drawn.row, drawn.col, opts)
   end
   for _, code in ipairs(block.code) do
-    colour(buf, code.path, code.text, function(i)
-      return code.rows[i + 1]
-    end)
+    local key = key_of(code)
+    local spans = kept[key]
+    if spans then
+      mark(buf, code, spans)
+    elseif spans == nil then
+      look_for(key, code)
+    end
   end
 end
 

@@ -31,17 +31,6 @@ local MIN_CHAT_ROWS = 6
 ---@field body integer lines of the body
 ---@field more integer lines of it that do not fit
 
----@param lines string[]
----@param width integer
----@return integer
-local function screen_lines(lines, width)
-  local count = 0
-  for _, line in ipairs(lines) do
-    count = count + math.max(1, math.ceil(format.width(line) / width))
-  end
-  return count
-end
-
 ---The corner of the screen the card grows from: the last free row, and the column right of it.
 ---@param win integer the window the user works in
 ---@return integer bottom
@@ -77,18 +66,26 @@ local function top_row()
   return win and vim.api.nvim_win_get_position(win)[1] == top and top + 1 or top
 end
 
+---How large a card is, wherever it goes.
+---@class (exact) cursor_agent.decide.Size
+---@field body cursor_agent.render.Block
+---@field keys cursor_agent.render.Block
+---@field width integer of the frame, without its border
+---@field lines integer the body has on the screen
+---@field most integer of them are shown, if there is room
+
 ---@param card cursor_agent.decide.Card
 ---@param sight cursor_agent.decide.Sight
----@return cursor_agent.decide.Layout
----@return cursor_agent.render.Block body
----@return cursor_agent.render.Block keys
-local function layout(card, sight)
+---@return cursor_agent.decide.Size
+local function size_of(card, sight)
   local state = sight.entered and "entered" or "waiting"
   local widest = math.max(math.min(WIDTHS[state], vim.o.columns - 4), 20)
   local body = card.body(widest - 2)
+  local widths = {} ---@type integer[]
   local width = math.max(M.MIN_WIDTH, format.width(card.title .. (card.count or "")) + 6)
-  for _, line in ipairs(body.lines) do
-    width = math.max(width, format.width(line) + 2)
+  for i, line in ipairs(body.lines) do
+    widths[i] = format.width(line)
+    width = math.max(width, widths[i] + 2)
   end
   local keys = frame.keys(card.hints, math.min(WIDTHS.waiting, widest) - 2)
   for _, line in ipairs(keys.lines) do
@@ -101,21 +98,35 @@ local function layout(card, sight)
     width = math.max(width, format.width(card.footer) + 4)
   end
   width = math.min(width, widest)
-  local bottom, right = corner(sight.win)
-  local room = math.max(bottom - 2 - #keys.lines - 1, 1)
-  local wanted = screen_lines(body.lines, width - 2)
-  local height = math.max(math.min(wanted, math.floor(vim.o.lines * SHARES[state]), room), 1)
-  local total = height + 1 + #keys.lines
+  local lines = 0
+  for _, wide in ipairs(widths) do
+    lines = lines + math.max(1, math.ceil(wide / (width - 2)))
+  end
   return {
-    row = sight.above and top_row() or math.max(bottom - total - 2, 0),
-    col = math.max(right - width - 2, 0),
+    body = body,
+    keys = keys,
     width = width,
-    height = total,
-    body = height,
-    more = wanted - height,
-  },
-    body,
-    keys
+    lines = lines,
+    most = math.min(lines, math.floor(vim.o.lines * SHARES[state])),
+  }
+end
+
+---@param size cursor_agent.decide.Size
+---@param sight cursor_agent.decide.Sight
+---@return cursor_agent.decide.Layout
+local function layout(size, sight)
+  local bottom, right = corner(sight.win)
+  local room = math.max(bottom - 2 - #size.keys.lines - 1, 1)
+  local body = math.max(math.min(size.most, room), 1)
+  local height = body + 1 + #size.keys.lines
+  return {
+    row = sight.above and top_row() or math.max(bottom - height - 2, 0),
+    col = math.max(right - size.width - 2, 0),
+    width = size.width,
+    height = height,
+    body = body,
+    more = size.lines - body,
+  }
 end
 
 ---Whether the cursor of the work would be hidden.
@@ -165,16 +176,17 @@ end
 ---@return cursor_agent.render.Block body
 ---@return cursor_agent.render.Block keys
 function M.find(card, sight)
-  local place, body, keys = layout(card, sight)
+  local size = size_of(card, sight)
+  local place = layout(size, sight)
   if M.covers_cursor(place, sight) or (not sight.above and not sight.entered and covers_chat(place)) then
     sight.above = not sight.above
-    place, body, keys = layout(card, sight)
+    place = layout(size, sight)
     if M.covers_cursor(place, sight) then
       sight.above = not sight.above
-      place, body, keys = layout(card, sight)
+      place = layout(size, sight)
     end
   end
-  return place, body, keys
+  return place, size.body, size.keys
 end
 
 return M
