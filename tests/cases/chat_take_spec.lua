@@ -509,6 +509,7 @@ T.case("an export that was changed is neither closed by q nor written over", OPT
   nvim:wait_screen("E37: No write since last change")
   nvim:keys(":write mine.md<CR>")
   nvim:wait_screen("written")
+  nvim:wait("not vim.bo.modified", "it to be taken for saved")
   T.eq(vim.fn.readfile(nvim.work .. "/mine.md")[1], "My own words")
   nvim:keys("q")
   nvim:wait("vim.bo.filetype ~= 'markdown'", "it to be closed")

@@ -857,7 +857,7 @@ T.case("closing the card by a window command puts it off", { width = 90 }, funct
   nvim:cmd("CursorAgent decisions")
   nvim:keys(":q<CR>")
   nvim:wait_screen_without("$ first")
-  T.eq(#nvim:api("nvim_list_wins"), 1)
+  nvim:wait("#vim.api.nvim_list_wins() == 1", "nothing of the card to be left")
   T.eq(nvim:status().state, "waiting")
 end)
 

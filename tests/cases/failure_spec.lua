@@ -61,7 +61,10 @@ T.case("an agent that exits in a turn keeps its text; restart goes on", function
   T.contains(ended.error, "out of memory")
   child:wait_state("failed")
   T.eq(child:texts("agent"), { "half an ans" })
-  local exits = child:events("CursorAgentExit")
+  local exits = child:wait(function()
+    local events = child:events("CursorAgentExit")
+    return #events > 0 and events
+  end, "the event of its end")
   T.eq(#exits, 1)
   T.eq(exits[1].code, 3)
   T.contains(exits[1].stderr, "out of memory")

@@ -218,12 +218,19 @@ function Child:status()
   return self:lua("return require('cursor_agent').status()")
 end
 
----Waits until the current chat is in a state: stopped, starting, idle, running, waiting, failed.
+---Waits until the current chat is in a state, and shows it: stopped, starting, idle, running, waiting, failed.
 ---@param state string
 ---@param timeout_ms integer?
 function Child:wait_state(state, timeout_ms)
   self:wait(function()
-    return self:status().state == state
+    -- The library knows first; the editor is told a moment later.
+    return self:lua(
+      [[
+        local chat = require("cursor_agent.chats").current()
+        return require("cursor_agent").status().state == ... and (not chat or chat.status.state == ...)
+      ]],
+      state
+    )
   end, "the state " .. state, timeout_ms)
 end
 
