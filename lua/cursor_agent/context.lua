@@ -8,6 +8,7 @@ local M = {}
 ---@class (exact) cursor_agent.context.Item something attached to a prompt
 ---@field label string as shown: `@src/parser.rs`
 ---@field text? string what a label in the text stands for
+---@field prepare? fun(done: fun(why: string?)) gets what takes its time, each time it is sent; `blocks` is there afterwards
 ---@field blocks fun(): cursor_agent.Block[]?, string? made when the prompt is sent
 
 ---@param path string
@@ -222,43 +223,80 @@ local function diagnostics(cwd)
   }
 end
 
----What git says, or in a line why it does not.
+---Git is given up after so long. Nobody is kept from typing by it.
+local GIT_MS = 30000
+
+---Asks git, and calls back with what it says, or in a line why it does not.
 ---@param cwd string
 ---@param args string[]
----@return string?, string?
-local function git(cwd, args)
-  local ok, done = pcall(function()
-    return vim.system(vim.list_extend({ "git" }, args), { cwd = cwd, text = true, timeout = 5000 }):wait()
-  end)
-  if not ok or done.code ~= 0 then
-    local why = ok and done.stderr ~= "" and done.stderr or ok and ("exit %d"):format(done.code) or tostring(done)
-    return nil, ("git %s failed: %s"):format(args[1], format.first_line(why, 200))
+---@param done fun(text: string?, why: string?)
+local function git(cwd, args, done)
+  local function answer(text, why)
+    done(text, why and ("git %s failed: %s"):format(args[1], format.first_line(why, 200)))
   end
-  return done.stdout or ""
+  local command = vim.list_extend({ "git" }, args)
+  local ok, problem = pcall(
+    vim.system,
+    command,
+    { cwd = cwd, text = true, timeout = GIT_MS },
+    vim.schedule_wrap(function(result)
+      if result.code == 0 then
+        answer(result.stdout or "")
+      else
+        answer(nil, result.stderr ~= "" and result.stderr or ("exit %d"):format(result.code))
+      end
+    end)
+  )
+  if not ok then
+    answer(nil, tostring(problem))
+  end
+end
+
+---What git compares the files with.
+---@param cwd string
+---@param done fun(base: string?, why: string?)
+local function diff_base(cwd, done)
+  git(cwd, { "rev-parse", "--verify", "--end-of-options", "HEAD" }, function(head, problem)
+    if head then
+      return done(vim.trim(head))
+    end
+    git(cwd, { "rev-parse", "--git-dir" }, function(dir)
+      if not dir then
+        return done(nil, problem)
+      end
+      -- Before the first commit all there is has changed: it is compared with an empty tree.
+      git(cwd, { "hash-object", "-t", "tree", "/dev/null" }, function(tree)
+        done(vim.trim(tree or "HEAD"))
+      end)
+    end)
+  end)
 end
 
 ---@param cwd string
----@return cursor_agent.context.Item?, string?
+---@return cursor_agent.context.Item
 local function git_diff(cwd)
+  local text ---@type string?
   return {
     label = "@diff",
+    prepare = function(done)
+      diff_base(cwd, function(base, problem)
+        if not base then
+          done(problem)
+          return
+        end
+        git(cwd, { "diff", "--no-color", "--no-ext-diff", base }, function(diff, why)
+          diff = diff and vim.trim(diff)
+          if not diff or diff == "" then
+            done(why or "git diff: nothing has changed since the last commit")
+            return
+          end
+          text = "Uncommitted changes:\n" .. fenced(vim.split(diff, "\n"), "diff")
+          done()
+        end)
+      end)
+    end,
     blocks = function()
-      local base, problem = git(cwd, { "rev-parse", "--verify", "--end-of-options", "HEAD" })
-      if not base and not git(cwd, { "rev-parse", "--git-dir" }) then
-        return nil, problem
-      end
-      -- Before the first commit all there is has changed: it is compared with an empty tree.
-      base = base or git(cwd, { "hash-object", "-t", "tree", "/dev/null" })
-      local diff, why = git(cwd, { "diff", "--no-color", "--no-ext-diff", vim.trim(base or "HEAD") })
-      if not diff then
-        return nil, why
-      end
-      diff = vim.trim(diff)
-      if diff == "" then
-        return nil, "git diff: nothing has changed since the last commit"
-      end
-      local text = "Uncommitted changes:\n" .. fenced(vim.split(diff, "\n"), "diff")
-      return { { type = "text", label = "@diff", text = text } }
+      return { { type = "text", label = "@diff", text = text or "" } }
     end,
   }
 end
@@ -350,14 +388,19 @@ function M.mentions(text)
   return found
 end
 
----Everything a prompt takes along: its mentions, then what is attached. A mention that names nothing stays plain text.
+---Everything a prompt takes along, once: its mentions, then what is attached. A mention that names nothing stays plain text.
 ---@param text string
 ---@param attached cursor_agent.context.Item[]
 ---@param cwd string
----@return cursor_agent.Block[]?, string?
+---@return cursor_agent.context.Item[]?, string?
 function M.collect(text, attached, cwd)
-  local blocks, seen = {}, {} ---@type cursor_agent.Block[], table<string, boolean>
-  local items = {} ---@type cursor_agent.context.Item[]
+  local items, seen = {}, {} ---@type cursor_agent.context.Item[], table<string, boolean>
+  local function add(item)
+    if not seen[item.label] then
+      seen[item.label] = true
+      items[#items + 1] = item
+    end
+  end
   for _, mention in ipairs(M.mentions(text)) do
     local named = vim.list_contains(M.names, mention) or mention:find("^symbol:") ~= nil
     local item, why = M.resolve(mention, cwd)
@@ -366,21 +409,61 @@ function M.collect(text, attached, cwd)
       item = M.resolve((mention:gsub("@.*$", ""):gsub("[.,;:!?)%]'\"]+$", "")), cwd)
     end
     if item then
-      items[#items + 1] = item
+      add(item)
     elseif named then
       return nil, why
     end
   end
-  vim.list_extend(items, attached)
+  for _, item in ipairs(attached) do
+    add(item)
+  end
+  return items
+end
+
+---Whether some of this is not there at once.
+---@param items cursor_agent.context.Item[]
+---@return boolean
+function M.takes_time(items)
   for _, item in ipairs(items) do
-    if not seen[item.label] then
-      seen[item.label] = true
-      local list, why = item.blocks()
-      if not list then
-        return nil, why
-      end
-      vim.list_extend(blocks, list)
+    if item.prepare then
+      return true
     end
+  end
+  return false
+end
+
+---Gets what is not there at once, one after the other, then calls back.
+---@param items cursor_agent.context.Item[]
+---@param done fun(why: string?) with what went wrong
+function M.prepare(items, done)
+  local function step(i)
+    local item = items[i]
+    if not item then
+      return done()
+    elseif not item.prepare then
+      return step(i + 1)
+    end
+    item.prepare(function(why)
+      if why then
+        return done(why)
+      end
+      step(i + 1)
+    end)
+  end
+  step(1)
+end
+
+---What the agent is sent of things that are there.
+---@param items cursor_agent.context.Item[]
+---@return cursor_agent.Block[]?, string?
+function M.blocks(items)
+  local blocks = {} ---@type cursor_agent.Block[]
+  for _, item in ipairs(items) do
+    local list, why = item.blocks()
+    if not list then
+      return nil, why
+    end
+    vim.list_extend(blocks, list)
   end
   return blocks
 end

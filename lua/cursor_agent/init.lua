@@ -128,7 +128,7 @@ end)
 ---Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
 ---@param text string
 ---@param opts? cursor_agent.PromptOpts
----@return integer? number of the prompt
+---@return integer? number of the prompt; 0 while it waits for what goes along, as a `@diff` that git is asked for
 ---@return string?
 M.prompt = deferrable(function(text, opts)
   opts = opts or {}

@@ -22,6 +22,7 @@ local M = {}
 ---@field editing integer? number of the queued prompt being edited
 ---@field private interrupted cursor_agent.prompt.Draft? what was being written before a queued prompt was taken back
 ---@field private queued table<integer, cursor_agent.context.Item[]> what goes along with the prompts that wait
+---@field outbox cursor_agent.Outbox
 ---@field bar string what stands above the prompt
 ---@field chat cursor_agent.Chat
 ---@field private history cursor_agent.history.Entry[]? newest last
@@ -50,6 +51,7 @@ function M.new(chat)
     attached = {},
     pastes = {},
     queued = {},
+    outbox = require("cursor_agent.outbox").new(chat),
     bar = "",
     setting = false,
   }, Prompt)
@@ -95,6 +97,10 @@ function Prompt:save_draft()
     return
   end
   local text = self.interrupted and self.interrupted.text or self:text()
+  if text == "" and self.outbox.held[1] then
+    -- Nobody has it yet.
+    text = self.outbox.held[1].text
+  end
   -- A paste is remembered by this prompt only.
   for _, paste in ipairs(self.pastes) do
     local from, to = text:find(paste.label, 1, true)
@@ -246,8 +252,10 @@ end
 ---@param text string
 ---@param items cursor_agent.context.Item[]
 ---@param editing? integer the queued prompt this takes the place of
----@return integer?, string?
-function Prompt:submit(text, items, editing)
+---@param came_back? fun(letter: cursor_agent.outbox.Letter) what to do when it turns out later that it cannot be sent
+---@return integer? number of the prompt; 0 while it is on its way
+---@return string?
+function Prompt:submit(text, items, editing, came_back)
   local library, why = native.get()
   if not library then
     return nil, why
@@ -264,23 +272,34 @@ function Prompt:submit(text, items, editing)
   elseif unsaved == "attach" then
     items = vim.list_extend(vim.list_slice(items), self:unsaved_items())
   end
-  local blocks, problem = context.collect(text, items, self.chat.cwd)
-  if not blocks then
+  local all, problem = context.collect(text, items, self.chat.cwd)
+  if not all then
     return nil, problem
   end
-  local spec = { text = text, blocks = blocks } ---@type cursor_agent.PromptSpec
-  local number, trouble
-  if editing then
-    local edited
-    edited, trouble = library.queue_edit(self.chat.key, editing, spec)
-    number = edited and editing or nil
-  else
-    number, trouble = library.prompt(self.chat.key, spec)
+  return self.outbox:send({ text = text, items = all, attached = items, editing = editing, came_back = came_back })
+end
+
+---Takes note of what goes along with a prompt that was handed over, which may have to wait.
+---@param number integer
+---@param items cursor_agent.context.Item[]
+function Prompt:note_queued(number, items)
+  self.queued[number] = #items > 0 and items or nil
+end
+
+---Takes a prompt back that could not be sent, unless another one is being written.
+---@private
+---@param letter cursor_agent.outbox.Letter
+function Prompt:take_back(letter)
+  if not vim.api.nvim_buf_is_loaded(self.buf) then
+    return
+  elseif vim.trim(self:text()) ~= "" or self.editing then
+    notify.notify("the prompt that was not sent is in the history", "warn")
+    return
   end
-  if number then
-    self.queued[number] = #items > 0 and items or nil
-  end
-  return number, trouble
+  self.attached = vim.tbl_filter(function(item)
+    return not vim.list_contains(self.pastes, item)
+  end, letter.attached)
+  self:set_text(letter.text)
 end
 
 ---Sends what is written.
@@ -295,7 +314,9 @@ function Prompt:send()
   local items = vim.list_slice(self.attached)
   local pastes = self:pastes_in(text)
   vim.list_extend(items, pastes)
-  local number, why = self:submit(text, items, self.editing)
+  local number, why = self:submit(text, items, self.editing, function(letter)
+    self:take_back(letter)
+  end)
   if not number then
     return nil, why
   end
@@ -363,6 +384,9 @@ function Prompt:compose_bar()
   local parts = {} ---@type string[]
   if self.editing then
     parts[#parts + 1] = "%#CursorAgentBarWaiting#editing a queued prompt"
+  end
+  if #self.outbox.held > 0 then
+    parts[#parts + 1] = "%#CursorAgentQueued#waits for git"
   end
   local files = require("cursor_agent.files")
   local conflict = files.conflicts[1]

@@ -689,6 +689,33 @@ T.case("@diff works before the first commit, and says in a line why it cannot", 
   T.contains(vim.inspect(agent:received("session/prompt")[1].params.prompt), "+new")
 end)
 
+T.case("a slow git keeps nobody from typing, and prompts are sent in their order", OPTS, function(nvim)
+  local agent = T.agent({ turns = { { { text = "One." } }, { { text = "Two." } } } })
+  nvim:use(agent)
+  vim.fn.mkdir(nvim.work .. "/bin")
+  vim.fn.writefile({
+    "#!/bin/sh",
+    '[ "$1" != diff ] || while [ ! -e go ]; do sleep 0.05; done',
+    "[ \"$1\" != diff ] || echo '+changed'",
+  }, nvim.work .. "/bin/git")
+  vim.fn.setfperm(nvim.work .. "/bin/git", "rwxr-xr-x")
+  nvim:lua("vim.env.PATH = vim.fn.getcwd() .. '/bin:' .. vim.env.PATH")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("See @diff <C-s>")
+  nvim:wait_screen("waits for git")
+  nvim:keys("then this<C-s>and a draft")
+  nvim:wait_screen("and a draft")
+  T.eq(#agent:received("session/prompt"), 0)
+  vim.fn.writefile({}, nvim.work .. "/go")
+  nvim:wait_turns(2)
+  nvim:wait_screen_without("waits for git")
+  local sent = agent:received("session/prompt")
+  T.contains(vim.inspect(sent[1].params.prompt), "+changed")
+  T.contains(vim.inspect(sent[2].params.prompt), "then this")
+  T.ok(nvim:sees("and a draft"), "what was being written is still there")
+end)
+
 T.case("<Up> and <Down> walk the rows of a long line before they look through the history", OPTS, function(nvim)
   nvim:use(T.agent({ turns = { { { text = "Yes." } } } }))
   nvim:cmd("CursorAgent")
