@@ -89,10 +89,11 @@ local function run()
     return
   end
   deadline = math.floor(vim.uv.hrtime() + BUDGET_NS)
-  local more, later = true, false ---@type boolean, boolean?
-  while more and not later and vim.uv.hrtime() < deadline do
+  local more, later ---@type boolean, boolean?
+  repeat
+    -- One step at least, however slow the machine is.
     more, later = step()
-  end
+  until not more or later or vim.uv.hrtime() >= deadline
   if more then
     -- A millisecond leaves room for input and drawing.
     timer:start(later and STILL_MS or 1, 0, vim.schedule_wrap(run))

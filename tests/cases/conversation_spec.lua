@@ -150,6 +150,7 @@ T.case("what comes while changes are dealt with one at a time is not left behind
   child:keys("go<C-s>")
   child:wait_turns(1)
   child:wait_screen("The end.")
+  child:wait("require('cursor_agent.painter').idle()", "the colours")
 end)
 
 T.case("nothing is spawned before the first use", function(child)
