@@ -337,3 +337,24 @@ T.case("two changes of one text are put together, or not at all", function()
   check({ "a", "b", "d", "e", "f" }, { "a", "b", "C", "d", "e", "f" }, nil)
   check({ "f" }, { "a", "b", "c", "d", "e", "f", "g" }, { "f", "g" })
 end)
+
+T.case("each command of a notice has a line to itself", function()
+  local icons = require("cursor_agent.render.icons").sets.unicode
+  local block = render.entry({
+    kind = "notice",
+    text = "cursor: the agent stopped\n  agent acp → a · b; c\n  :CursorAgent restart tries again · :CursorAgent log shows the "
+      .. "wire · :checkhealth cursor_agent\nunknown; :CursorAgent log has it",
+    done = true,
+    started_ms = 0,
+    level = "error",
+  }, { cwd = "/", icons = icons, diff_lines = 9, output_lines = 9, fold_tools = false })
+  T.eq(block.lines, {
+    icons.error .. " cursor: the agent stopped",
+    "  agent acp → a · b; c",
+    "  :CursorAgent restart tries again",
+    "  :CursorAgent log shows the wire",
+    "  :checkhealth cursor_agent",
+    "  unknown",
+    "  :CursorAgent log has it",
+  })
+end)

@@ -5,6 +5,18 @@ local render = require("cursor_agent.render")
 
 local M = {}
 
+---The lines of a notice. Each command has one to itself: within a line that wraps, Neovim would break it after its colon.
+---@param text string
+---@return string[]
+local function lines_of(text)
+  local lines = {} ---@type string[]
+  for _, line in ipairs(vim.split(vim.trim(text), "\r?\n")) do
+    local parted = line:gsub(" · (:%a)", "\n  %1"):gsub("; (:%u)", "\n  %1")
+    vim.list_extend(lines, vim.split(parted, "\n"))
+  end
+  return lines
+end
+
 ---@param b cursor_agent.render.Builder
 ---@param entry cursor_agent.Entry
 ---@param context cursor_agent.render.Context
@@ -13,7 +25,7 @@ local function add_text(b, entry, context)
   local hl = level == "error" and "CursorAgentError" or level == "warning" and "CursorAgentWarning" or "CursorAgentInfo"
   local icon = context.icons[level] or context.icons.info
   local nested = entry.parent and "  " or ""
-  for i, line in ipairs(vim.split(vim.trim(entry.text), "\r?\n")) do
+  for i, line in ipairs(lines_of(entry.text)) do
     local lead = i == 1 and icon .. " " or line:find("^%s") and "" or "  "
     b:line({ { nested .. lead, hl }, { line, hl } })
   end
