@@ -124,7 +124,9 @@ function M.items(chat, before, first_line)
   end
   local items = kind == "command" and commands(chat) or mentions(chat, word)
   if word ~= "" then
-    items = vim.fn.matchfuzzy(items, word, { key = "label" })
+    items = listing.beginnings_first(vim.fn.matchfuzzy(items, word, { key = "label" }), word, function(item)
+      return (item.label:gsub("^[@/]", ""))
+    end)
   end
   return vim.list_slice(items, 1, MAX_ITEMS), start
 end
@@ -227,7 +229,8 @@ function M.attach(buf)
       end
       local row, col = unpack(vim.api.nvim_win_get_cursor(0))
       local before = vim.api.nvim_get_current_line():sub(1, col)
-      if before ~= taken and M.word(before, row == 1) then
+      local chat = chats.current()
+      if before ~= taken and chat and #M.items(chat, before, row == 1) > 0 then
         -- Nothing is chosen until the user does; 'completeopt' is local to the buffer from 0.11 on, so it is set and
         -- put back around the keys that ask for the menu.
         local old = vim.o.completeopt

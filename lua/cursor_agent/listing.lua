@@ -175,6 +175,24 @@ local function classify(listing, word)
   return classes
 end
 
+---What begins with a word first, in either case; else in the order it has. Neovim's own order prefers the case as typed, so
+---that `re` would find greet.sh before README.md.
+---@generic T
+---@param list T[]
+---@param word string
+---@param text_of fun(item: T): string a path or a name
+---@return T[]
+function M.beginnings_first(list, word, text_of)
+  local first, rest = {}, {}
+  word = word:lower()
+  for _, item in ipairs(list) do
+    local text = text_of(item):lower()
+    local begins = vim.startswith(text, word) or vim.startswith(text:match("[^/]*$") or "", word)
+    table.insert(begins and first or rest, item)
+  end
+  return vim.list_extend(first, rest)
+end
+
 ---The files that fit a word, best first.
 ---@param cwd string
 ---@param word string
@@ -192,7 +210,8 @@ function M.search(cwd, word, max)
     end
   end
   -- Without its `limit`: it would stop at the first ones that match, not at the best.
-  return vim.list_slice(vim.fn.matchfuzzy(files, word), 1, max)
+  local best = M.beginnings_first(vim.fn.matchfuzzy(files, word), word, tostring)
+  return vim.list_slice(best, 1, max)
 end
 
 return M

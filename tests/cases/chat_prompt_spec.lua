@@ -671,6 +671,22 @@ T.case("the best of many files is offered, not the first", OPTS, function(nvim)
   nvim:wait_screen("@zeta/init.lua")
 end)
 
+T.case("what begins with the word is offered first in either case, and nothing when nothing fits", OPTS, function(nvim)
+  nvim:use(T.agent({ profile = "plain" }))
+  for _, name in ipairs({ "README.md", "greet.sh", "area.lua" }) do
+    vim.fn.writefile({}, nvim.work .. "/" .. name)
+  end
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) > 2", "the listing")
+  nvim:keys("@re")
+  nvim:wait_screen("@greet.sh")
+  T.eq(nvim:lua("return vim.fn.complete_info({ 'items' }).items[1].word"), "@README.md")
+  nvim:keys("<C-e><Esc>cc/nothing")
+  nvim:wait_screen("/nothing")
+  T.ok(not nvim:sees("Searching") and not nvim:sees("Pattern not found"), "no word about a search nobody asked for")
+end)
+
 T.case("@diff works before the first commit, and says in a line why it cannot", OPTS, function(nvim)
   local agent = T.agent({ turns = { { { text = "Yes." } } } })
   nvim:use(agent)
