@@ -10,7 +10,9 @@
 ---@field private places table<integer, integer|false>? by window: the cursor's line, if it follows; as it was when the batch began
 ---@field private followed integer when windows were last moved
 ---@field private before integer lines there were when the batch began
+---@field private bytes integer there were when the batch began
 ---@field private base table<integer, integer> by window that does not follow: lines there were when it stopped
+---@field private size table<integer, integer> by such a window: bytes there were then
 ---@field private owed table<integer, integer> by window that could not be moved: the line its cursor was left on
 ---@field private hidden table<integer, cursor_agent.tail.Hidden> by window that something lies over
 ---@field private full table<integer, boolean> by window that follows: whether text filled it when the batch began
@@ -25,7 +27,10 @@ local FLOOD_FRAME_MS = 50
 ---@param buf integer
 ---@return cursor_agent.Tail
 function M.new(buf)
-  return setmetatable({ buf = buf, followed = 0, before = 1, base = {}, owed = {}, hidden = {}, full = {} }, Tail)
+  return setmetatable(
+    { buf = buf, followed = 0, before = 1, bytes = 0, base = {}, size = {}, owed = {}, hidden = {}, full = {} },
+    Tail
+  )
 end
 
 ---@param win integer
@@ -122,13 +127,14 @@ function Tail:note()
       elseif line and vim.api.nvim_win_get_cursor(win)[1] ~= line then
         -- Between two steps of a flood only the user moves the cursor.
         self.places[win] = false
-        self.base[win] = self.before
+        self:stop(win)
       end
     end
     return
   end
   self.places = {}
   self.before = vim.api.nvim_buf_line_count(self.buf)
+  self.bytes = vim.api.nvim_buf_get_offset(self.buf, self.before)
   for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
     local line = vim.api.nvim_win_get_cursor(win)[1]
     local follows = cursor_at_tail(win, self.before) or self.owed[win] == line
@@ -136,8 +142,17 @@ function Tail:note()
     self.places[win] = follows and line or false
     self.full[win] = follows and is_full(win, self.before) or nil
     if not follows then
-      self.base[win] = self.base[win] or self.before
+      self:stop(win)
     end
+  end
+end
+
+---A window does not follow from here on.
+---@private
+---@param win integer
+function Tail:stop(win)
+  if not self.base[win] then
+    self.base[win], self.size[win] = self.before, self.bytes
   end
 end
 
@@ -171,7 +186,7 @@ function Tail:follow(flood)
     if line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf then
       if busy(win) then
         self.owed[win] = line
-        self.base[win] = self.base[win] or self.before
+        self:stop(win)
       else
         self.base[win] = nil
         to_tail(win, last, last - self.before, self.hidden[win], self.full[win])
@@ -242,7 +257,8 @@ end
 function Tail:leave(win)
   local last = vim.api.nvim_buf_line_count(self.buf)
   local seen = not (self:follows(win) or self:is_at(win)) and (self.base[win] or last) or nil
-  self.base[win], self.owed[win], self.hidden[win], self.full[win] = nil, nil, nil, nil
+  self.base[win], self.size[win] = nil, nil
+  self.owed[win], self.hidden[win], self.full[win] = nil, nil, nil
   return seen
 end
 
@@ -250,28 +266,32 @@ end
 ---@param win integer
 ---@param seen integer
 function Tail:resume(win, seen)
-  self.base[win] = seen
+  self.base[win], self.size[win] = seen, nil
 end
 
----How many lines came below while a window showed something further up.
+---How many lines came below while a window showed something further up, and whether anything did: a paragraph that grows
+---is one line.
 ---@param win integer
----@return integer
+---@return integer lines
+---@return boolean any
 function Tail:unseen(win)
   local base = self.base[win]
   if not base then
-    return 0
+    return 0, false
   end
   local last = vim.api.nvim_buf_line_count(self.buf)
   if cursor_at_tail(win, last) then
     self.base[win] = nil
-    return 0
+    return 0, false
   end
-  return math.max(last - base, 0)
+  local lines, size = math.max(last - base, 0), self.size[win]
+  local grown = size ~= nil and vim.api.nvim_buf_get_offset(self.buf, last) > size
+  return lines, lines > 0 or grown
 end
 
 ---Everything is unseen no more: the text is another.
 function Tail:forget()
-  self.base, self.owed = {}, {}
+  self.base, self.size, self.owed = {}, {}, {}
 end
 
 return M

@@ -186,8 +186,9 @@ function M.chat()
   add(left, "CursorAgentBarMode", status.mode, 2, 1)
   add(left, "CursorAgentBarModel", model(status), 2, 6)
 
-  local unseen = chat.transcript.tail:unseen(win)
-  local below = unseen > 0 and ("%s %d new"):format(chat.transcript.context.icons.below, unseen) or nil
+  local unseen, any = chat.transcript.tail:unseen(win)
+  local count = unseen > 0 and unseen .. " " or ""
+  local below = any and ("%s %snew"):format(chat.transcript.context.icons.below, count) or nil
   local text, hl = doing(chat)
   local context, cost = usage_texts(status.usage)
   add(right, "CursorAgentBarNew", below, 3, 2)

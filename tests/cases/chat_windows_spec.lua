@@ -765,3 +765,18 @@ T.case("after a jump to the end a long paragraph is shown in part, not blank row
   ]])
   T.eq(row, bottom, "the text reaches the foot of the chat")
 end)
+
+T.case("the winbar says that there is something new below, also while one long paragraph grows", OPTS, function(nvim)
+  local words = { chunks = { count = 200, text = " word", every_ms = 5 } }
+  start(nvim, { { { text = "one\n\ntwo\n\nBegun" }, { wait_ms = 500 }, words } })
+  nvim:keys("igo<C-s>")
+  nvim:wait_screen("Begun")
+  nvim:keys("<Esc>")
+  nvim:cmd("wincmd k")
+  nvim:keys("gg")
+  nvim:wait_screen("↓ new")
+  nvim:wait_turns(1)
+  T.ok(nvim:sees("↓ new"))
+  nvim:keys("G")
+  nvim:wait_screen_without("↓ new")
+end)
