@@ -44,7 +44,10 @@ function M.save(chat, path)
   if not library then
     return nil, why
   end
-  path = vim.fs.normalize(path ~= "" and path or default_path(chat))
+  path = vim.fs.normalize(vim.fn.fnamemodify(path ~= "" and path or default_path(chat), ":p"))
+  if vim.uv.fs_stat(path) then
+    return nil, ("%s exists already"):format(path)
+  end
   -- Where that fails, opening the file says why.
   pcall(vim.fn.mkdir, vim.fs.dirname(path), "p")
   local file, failed = io.open(path, "w")

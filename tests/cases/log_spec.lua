@@ -36,6 +36,10 @@ T.case("saved without secrets, and played back", { width = 120 }, function(nvim)
   local saved = nvim:lua("return table.concat(vim.fn.readfile('saved.jsonl'), '\\n')")
   T.ok(not saved:find(SECRET, 1, true), "the key is in the saved log")
   T.contains(saved, "The answer.")
+  vim.fn.writefile({ "mine" }, nvim.work .. "/mine.txt")
+  nvim:keys("<Esc>:CursorAgent log save mine.txt<CR>")
+  nvim:wait_screen("mine.txt exists already")
+  T.eq(vim.fn.readfile(nvim.work .. "/mine.txt"), { "mine" })
   nvim:lua(
     [[
       local command = { ..., "replay", vim.fn.fnamemodify("saved.jsonl", ":p") }
