@@ -5,7 +5,13 @@ local store = require("cursor_agent.store")
 
 local M = {}
 
----@type table<cursor_agent.Chat, string> what was last kept or read of each
+---@class (exact) cursor_agent.Draft
+---@field text string
+---@field pastes table<string, string>? what the labels in it stand for
+
+---@alias cursor_agent.draft.Kept string|cursor_agent.Draft as it is kept: its text alone where that is all
+
+---@type table<cursor_agent.Chat, cursor_agent.draft.Kept> what was last kept or read of each
 local known = setmetatable({}, { __mode = "k" })
 
 ---@param chat cursor_agent.Chat
@@ -16,7 +22,7 @@ end
 
 ---What was being written here when Neovim was last left.
 ---@param chat cursor_agent.Chat
----@return string?
+---@return cursor_agent.Draft?
 function M.read(chat)
   for _, other in ipairs(chats.all()) do
     if other ~= chat and other.cwd == chat.cwd and not chat.status.session_id then
@@ -25,9 +31,11 @@ function M.read(chat)
   end
   local drafts = store.read("drafts")
   for _, name in ipairs({ chat.status.session_id or directory_of(chat), directory_of(chat) }) do
-    if type(drafts[name]) == "string" then
-      known[chat] = drafts[name]
-      return drafts[name]
+    local kept = drafts[name] ---@type cursor_agent.draft.Kept?
+    local draft = type(kept) == "string" and { text = kept } or kept
+    if kept and type(draft) == "table" and type(draft.text) == "string" then
+      known[chat] = kept
+      return draft --[[@as cursor_agent.Draft]]
     end
   end
 end
@@ -35,15 +43,18 @@ end
 ---Keeps a draft under the name of its session, and as that of the directory: the one that was last written there. A chat
 ---in which nothing is written leaves the draft of another.
 ---@param chat cursor_agent.Chat
----@param text string
-function M.save(chat, text)
-  local value = vim.trim(text) ~= "" and text or nil
+---@param draft cursor_agent.Draft
+function M.save(chat, draft)
+  local value = vim.trim(draft.text) ~= "" and (draft.pastes and draft or draft.text) or nil
   local before = known[chat]
   known[chat] = value
   local drafts = store.read("drafts")
   local session, directory = chat.status.session_id, directory_of(chat)
-  local of_session = session ~= nil and drafts[session] ~= value
-  local of_directory = value ~= before and drafts[directory] ~= value and (value or drafts[directory] == before)
+  local same = vim.deep_equal
+  local of_session = session ~= nil and not same(drafts[session], value)
+  local of_directory = not same(value, before)
+    and not same(drafts[directory], value)
+    and (value ~= nil or same(drafts[directory], before))
   if of_session or of_directory then
     store.update("drafts", function(all)
       if session then

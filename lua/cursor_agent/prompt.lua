@@ -68,7 +68,10 @@ function M.new(chat)
   self:watch()
   local kept = draft.read(chat)
   if kept then
-    self:set_text(kept)
+    self:set_text((kept.text:gsub(context.PASTE_LABEL, function(label)
+      local text = kept.pastes and kept.pastes[label]
+      return text and self:paste_of(text).label
+    end)))
   end
   self:refresh()
   return self
@@ -101,18 +104,15 @@ function Prompt:save_draft()
     -- Nobody has it yet.
     text = self.outbox.held[1].text
   end
-  -- A paste is remembered by this prompt only.
-  for _, paste in ipairs(self.pastes) do
-    local from, to = text:find(paste.label, 1, true)
-    if from and to then
-      text = text:sub(1, from - 1) .. paste.text .. text:sub(to + 1)
-    end
+  local pastes ---@type table<string, string>?
+  for _, paste in ipairs(self:pastes_in(text)) do
+    pastes = pastes or {}
+    pastes[paste.label] = paste.text
   end
-  draft.save(self.chat, text)
+  draft.save(self.chat, { text = text, pastes = pastes })
 end
 
 ---The paste of this prompt that has a text, made where there is none.
----@private
 ---@param text string
 ---@return cursor_agent.context.Item
 function Prompt:paste_of(text)

@@ -230,6 +230,22 @@ local function paste(nvim, text, count)
   return table.concat(pasted, "\n")
 end
 
+T.case("a draft keeps its large pastes under their labels", OPTS, function(nvim)
+  local agent = start(nvim)
+  nvim:keys("Look: ")
+  local text = paste(nvim, "line ", 300)
+  nvim:keys(" and this<Esc>")
+  nvim:lua("vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'cursor_agent_prompt' })")
+  nvim:cmd("CursorAgent! close")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  T.eq(lines(nvim), { "Look: [paste 1: 300 lines] and this" })
+  nvim:keys("<C-s>")
+  nvim:wait_turns(1)
+  local blocks = prompt(agent, 1)
+  T.eq(blocks[#blocks].text, "[paste 1: 300 lines]\n" .. text)
+end)
+
 T.case("a paste is taken as it is, whatever stands around it", OPTS, function(nvim)
   local agent = start(nvim)
   nvim:keys("é<Esc>i")
@@ -368,15 +384,15 @@ T.case("where nothing can be kept, writing and sending work all the same", OPTS,
   T.ok(not nvim:messages():find("E739", 1, true), "nothing is said about it")
 end)
 
-T.case("a draft with a paste in it is kept whole", OPTS, function(nvim)
+T.case("a draft with a paste in it outlives its buffer", OPTS, function(nvim)
   start(nvim)
   nvim:keys("see: ")
-  local text = paste(nvim, "line ", 300)
+  paste(nvim, "line ", 300)
   nvim:keys("<Esc>")
   nvim:cmd("bwipeout! cursor-agent://1/prompt")
   nvim:cmd("CursorAgent open")
   nvim:wait(function()
-    return table.concat(lines(nvim), "\n") == "see: " .. text
+    return table.concat(lines(nvim), "\n") == "see: [paste 1: 300 lines]"
   end, "the draft")
 end)
 
