@@ -11,11 +11,6 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_syntax")
 ---The block that is being written is coloured again at most this often.
 local STREAMING_MS = 60
 
----@alias cursor_agent.colour.Place fun(row: integer): cursor_agent.syntax.Place?
-
----So many marks are made at one go.
-local MARKS = 300
-
 ---The colours of code, by its parser or else by Vim's syntax file.
 ---@param lang string?
 ---@param filetype string? nil: by its parser only
@@ -27,25 +22,6 @@ function M.code(lang, filetype, lines, pause)
     return syntax.spans(lang, lines, false, pause)
   end
   return filetype and regex.spans(filetype, lines, pause) or {}
-end
-
----Marks spans, with a pause now and then.
----@param transcript cursor_agent.Transcript
----@param spans cursor_agent.syntax.Span[]
----@param lines string[]
----@param pause cursor_agent.syntax.Pause
----@param places fun(): cursor_agent.colour.Place? where the lines are now; nil when they are gone
-local function mark(transcript, spans, lines, pause, places)
-  for first = 1, math.max(#spans, 1), MARKS do
-    if first > 1 then
-      pause()
-    end
-    local place = places()
-    if not place then
-      return
-    end
-    syntax.mark(transcript.buf, NS, vim.list_slice(spans, first, first + MARKS - 1), lines, place)
-  end
 end
 
 ---@param transcript cursor_agent.Transcript
@@ -61,7 +37,7 @@ local function code_piece(transcript, index)
   item.painting = item.drawn
   return function(pause)
     local spans = M.code(syntax.language_of(code.path), regex.filetype_of(code.path), code.text, pause)
-    mark(transcript, spans, code.text, pause, function()
+    syntax.mark_in_steps(transcript.buf, NS, spans, code.text, pause, function()
       -- Drawn anew meanwhile: the new lines have their own turn.
       if
         item.painting ~= item.drawn
@@ -124,7 +100,7 @@ local function paint_block(transcript, index, number, first, past, open)
     end
     local cleared = false
     -- What changes under the user's eyes changes at once.
-    mark(transcript, spans, lines, open and function() end or pause, function()
+    syntax.mark_in_steps(transcript.buf, NS, spans, lines, open and function() end or pause, function()
       -- Text above may have come or gone meanwhile; the block itself only grows.
       if
         transcript.items[index] ~= item

@@ -9,6 +9,9 @@ local MOST_PATTERNS = 8
 ---busy machine says nothing about the language.
 local SLOW, QUICK = 0.006, 0.003
 
+---Neovim's own highlighter has these compiled as a whole, for the prompt.
+local WHOLE = { markdown = true, markdown_inline = true }
+
 ---@param fn function
 ---@param name string
 ---@return any
@@ -96,14 +99,14 @@ local function text_of(lang, name)
   return table.concat(texts, "\n")
 end
 
----Compiles a query in pieces that find together what the whole would. A pattern that does not fit the parser is left
+---Compiles a query, of most languages in pieces that find together what the whole would. A pattern that does not fit the parser is left
 ---out.
 ---@param lang string
 ---@param name string
 ---@param pause cursor_agent.syntax.Pause
 ---@return vim.treesitter.Query[]
 function M.pieces(lang, name, pause)
-  if is_set(lang, name) then
+  if WHOLE[lang] or is_set(lang, name) then
     pause(true)
     local whole = M.whole(lang, name)
     return whole and { whole } or {}

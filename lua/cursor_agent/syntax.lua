@@ -208,17 +208,22 @@ function M.spans(lang, lines, conceal, pause)
   return spans
 end
 
+---So many marks are made at one go.
+local MARKS = 300
+
 ---@class (exact) cursor_agent.syntax.Place where a line of the text stands in the buffer
 ---@field row integer
 ---@field col integer
 ---@field apply boolean
+
+---@alias cursor_agent.syntax.Rows fun(row: integer): cursor_agent.syntax.Place? where each line of the text stands
 
 ---Marks spans in a buffer.
 ---@param buf integer
 ---@param ns integer
 ---@param spans cursor_agent.syntax.Span[]
 ---@param lines string[] the text
----@param place fun(row: integer): cursor_agent.syntax.Place?
+---@param place cursor_agent.syntax.Rows
 function M.mark(buf, ns, spans, lines, place)
   for _, span in ipairs(spans) do
     for row = span.from_row, span.to_row do
@@ -236,6 +241,26 @@ function M.mark(buf, ns, spans, lines, place)
         })
       end
     end
+  end
+end
+
+---Marks spans with a pause now and then.
+---@param buf integer
+---@param ns integer
+---@param spans cursor_agent.syntax.Span[]
+---@param lines string[] the text
+---@param pause cursor_agent.syntax.Pause
+---@param places fun(): cursor_agent.syntax.Rows? where the lines are now; nil when they are gone
+function M.mark_in_steps(buf, ns, spans, lines, pause, places)
+  for first = 1, math.max(#spans, 1), MARKS do
+    if first > 1 then
+      pause()
+    end
+    local place = places()
+    if not place then
+      return
+    end
+    M.mark(buf, ns, vim.list_slice(spans, first, first + MARKS - 1), lines, place)
   end
 end
 

@@ -645,6 +645,38 @@ T.case(
   end
 )
 
+T.case("a long edit says how much of it is out of sight, and has it once it is entered", function(nvim)
+  local old, new = {}, {} ---@type string[], string[]
+  for i = 1, 150 do
+    old[i], new[i] = ("old %d"):format(i), ("new %d"):format(i)
+  end
+  local content = {
+    {
+      type = "diff",
+      path = nvim.work .. "/list.txt",
+      oldText = table.concat(old, "\n"),
+      newText = table.concat(new, "\n"),
+    },
+  }
+  local agent = T.agent({
+    turns = { one_by_one({ { toolCall = { toolCallId = "e1", title = "Edit", kind = "edit", content = content } } }) },
+  })
+  nvim:use(agent)
+  nvim:prompt("go")
+  -- The name of the file, what is asked, an empty line and 300 of the diff; 8 of them are in sight.
+  nvim:wait_screen("295 more lines")
+  nvim:keys(":CursorAgent decisions<CR>")
+  nvim:wait(function()
+    return in_card(nvim)
+  end, "the card")
+  nvim:wait_screen("288 more lines")
+  nvim:keys("G")
+  nvim:wait_screen("new 150")
+  settle(nvim)
+  nvim:keys("r")
+  wait_outcomes(nvim, agent, { "reject-once" })
+end)
+
 T.case(
   "a look at the keys leads back into the card, and from there to where one came from",
   { width = 90 },

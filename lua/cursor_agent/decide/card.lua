@@ -15,7 +15,7 @@ local M = {}
 ---@field kind cursor_agent.BufferKind
 ---@field title string
 ---@field count string? at the right of the title
----@field body fun(width: integer): cursor_agent.render.Block
+---@field body fun(width: integer, most: integer?): cursor_agent.render.Block of more lines than `most` nothing is seen
 ---@field hints cursor_agent.decide.Hint[]
 ---@field footer string? in the border while the card is not entered
 ---@field cursor integer? line of the body the cursor is on at first; a list to choose from has one

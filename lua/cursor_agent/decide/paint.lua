@@ -13,6 +13,9 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_decide")
 ---So many texts keep their colours, so that what is drawn again, as when its window grows, does not flicker.
 local MOST_KEPT = 16
 
+---Colours that are known are there with the text, unless there are so many.
+local AT_ONCE = 300
+
 ---@type table<string, cursor_agent.syntax.Span[]|false> by path and text; false: being looked for
 local kept = {}
 
@@ -25,13 +28,24 @@ local function key_of(code)
   return code.path .. "\n" .. table.concat(code.text, "\n")
 end
 
+---Colours what a buffer shows of a text.
 ---@param buf integer
----@param code cursor_agent.render.Code
+---@param key string of the text
 ---@param spans cursor_agent.syntax.Span[]
-local function mark(buf, code, spans)
-  syntax.mark(buf, NS, spans, code.text, function(i)
-    return code.rows[i + 1]
-  end)
+---@param pause cursor_agent.syntax.Pause
+local function colour_in(buf, key, spans, pause)
+  local block = filled[buf]
+  for _, code in ipairs(block and block.code or {}) do
+    if key_of(code) == key then
+      syntax.mark_in_steps(buf, NS, spans, code.text, pause, function()
+        -- It may hold something else by now.
+        local is_there = filled[buf] == block and vim.api.nvim_buf_is_loaded(buf)
+        return is_there and function(i)
+          return code.rows[i + 1]
+        end or nil
+      end)
+    end
+  end
 end
 
 ---Looks for the colours of a text, and gives them to all that shows it by then.
@@ -45,12 +59,8 @@ local function look_for(key, code)
   painter.soon(function(pause)
     local spans = colour.code(syntax.language_of(code.path), regex.filetype_of(code.path), code.text, pause)
     kept[key] = spans
-    for buf, block in pairs(filled) do
-      for _, shown in ipairs(vim.api.nvim_buf_is_loaded(buf) and block.code or {}) do
-        if key_of(shown) == key then
-          mark(buf, shown, spans)
-        end
-      end
+    for _, buf in ipairs(vim.tbl_keys(filled)) do
+      colour_in(buf, key, spans, pause)
     end
   end)
 end
@@ -59,8 +69,13 @@ end
 ---@param buf integer
 ---@param block cursor_agent.render.Block
 function M.fill(buf, block)
-  if not filled[buf] then
-    vim.api.nvim_create_autocmd("BufWipeout", {
+  local before = filled[buf]
+  if before and vim.deep_equal(before.lines, block.lines) and vim.deep_equal(before.marks, block.marks) then
+    -- Only its window has changed.
+    return
+  end
+  if not before then
+    vim.api.nvim_create_autocmd("BufUnload", {
       buffer = buf,
       desc = "cursor-agent: forget what a decision's buffer held",
       callback = function()
@@ -74,18 +89,22 @@ function M.fill(buf, block)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, block.lines)
   vim.bo[buf].modifiable = false
   vim.bo[buf].modified = false
-  for _, drawn in ipairs(block.marks) do
-    local opts = vim.tbl_extend("force", drawn.opts, { strict = false })
+  for _, mark in ipairs(block.marks) do
+    local opts = vim.tbl_extend("force", mark.opts, { strict = false })
     if type(opts.hl_group) == "string" then
       highlights.ensure(opts.hl_group --[[@as string]])
     end
-    vim.api.nvim_buf_set_extmark(buf, NS, drawn.row, drawn.col, opts)
+    vim.api.nvim_buf_set_extmark(buf, NS, mark.row, mark.col, opts)
   end
   for _, code in ipairs(block.code) do
     local key = key_of(code)
     local spans = kept[key]
-    if spans then
-      mark(buf, code, spans)
+    if spans and #spans <= AT_ONCE then
+      colour_in(buf, key, spans, function() end)
+    elseif spans then
+      painter.soon(function(pause)
+        colour_in(buf, key, spans, pause)
+      end)
     elseif spans == nil then
       look_for(key, code)
     end

@@ -125,6 +125,7 @@ local function add_text(b, text, max)
   for i, line in ipairs(lines) do
     if i > max then
       b:line({ { ("  %s more"):format(format.plural(#lines - max, "line")), "CursorAgentMore" } })
+      b.left = (b.left or 0) + #lines - max - 1
       break
     end
     b:line({ { "  " }, { (ansi.line(line)) } })
@@ -303,8 +304,8 @@ function M.card(decision)
     kind = "permission",
     title = M.title(decision),
     hints = hints(decision),
-    body = function()
-      return M.body(decision, MAX_LINES)
+    body = function(_, most)
+      return M.body(decision, math.min(most or MAX_LINES, MAX_LINES))
     end,
   }
 end

@@ -80,7 +80,8 @@ end
 local function size_of(card, sight)
   local state = sight.entered and "entered" or "waiting"
   local widest = math.max(math.min(WIDTHS[state], vim.o.columns - 4), 20)
-  local body = card.body(widest - 2)
+  local most = math.floor(vim.o.lines * SHARES[state])
+  local body = card.body(widest - 2, not sight.entered and most or nil)
   local widths = {} ---@type integer[]
   local width = math.max(M.MIN_WIDTH, format.width(card.title .. (card.count or "")) + 6)
   for i, line in ipairs(body.lines) do
@@ -98,7 +99,7 @@ local function size_of(card, sight)
     width = math.max(width, format.width(card.footer) + 4)
   end
   width = math.min(width, widest)
-  local lines = 0
+  local lines = not sight.entered and body.left or 0
   for _, wide in ipairs(widths) do
     lines = lines + math.max(1, math.ceil(wide / (width - 2)))
   end
@@ -107,7 +108,7 @@ local function size_of(card, sight)
     keys = keys,
     width = width,
     lines = lines,
-    most = math.min(lines, math.floor(vim.o.lines * SHARES[state])),
+    most = math.min(lines, most),
   }
 end
 

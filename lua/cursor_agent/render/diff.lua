@@ -74,6 +74,8 @@ function M.add(b, content, context, indent)
       { ("%s %s more"):format(context.icons.more, format.plural(left, "line")), "CursorAgentMore" },
     })
     b.targets[row] = { output = true }
+    -- The line that says so stands for one of them.
+    b.left = (b.left or 0) + left - 1
   end
   for _, code in ipairs({ new, old }) do
     if #code.text > 0 then

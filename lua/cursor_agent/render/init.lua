@@ -41,6 +41,7 @@ local M = {}
 ---@field targets table<integer, cursor_agent.render.Target>
 ---@field code cursor_agent.render.Code[]
 ---@field closed? boolean the lines after the first are details: fold them, closed or open
+---@field left? integer lines more that there would be without a limit
 
 ---@alias cursor_agent.render.Chunk { [1]: string, [2]: string? } text and highlight group
 
