@@ -36,11 +36,12 @@ end
 ---What the line under the cursor leads to: what it is about as a whole, or else what its text names at the cursor.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.render.Target?
+---@return integer? index of the entry, where its line as a whole leads there
 function M.target(chat)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local target = chat.transcript:target(row - 1)
+  local target, index = chat.transcript:target(row - 1)
   if target then
-    return target
+    return target, index
   end
   for _, place in ipairs(places.at(vim.api.nvim_get_current_line(), col)) do
     if place.url or names_file(chat, place.path or "") then
@@ -72,8 +73,10 @@ function M.follow(chat)
   if decision then
     return require("cursor_agent.decide").open(decision)
   end
-  local target = M.target(chat)
-  if target and target.output then
+  local target, index = M.target(chat)
+  if target and index and target.content then
+    return require("cursor_agent.image").open_content(chat, index, target.content)
+  elseif target and target.output then
     return require("cursor_agent.output").open(chat)
   elseif target then
     return M.go(chat, target)

@@ -74,11 +74,42 @@ function M.draw(chat, index, path)
   end
 end
 
+---Opens an image or a sound that a tool call brought along, from a file that is gone with Neovim.
+---@param chat cursor_agent.Chat
+---@param index integer the entry
+---@param number integer which of its contents
+---@return boolean?, string?
+function M.open_content(chat, index, number)
+  local library = require("cursor_agent.native").peek()
+  local entry = library and library.entry(chat.key, index)
+  local content = entry and entry.tool and (entry.tool.content or {})[number]
+  local ok, data = pcall(vim.base64.decode, content and content.data or "")
+  if not ok or data == "" then
+    return nil, "the agent sent nothing that could be opened"
+  end
+  local ending = (content and content.mime or ""):match("/([%w]+)") or "bin"
+  local path = ("%s.%s"):format(vim.fn.tempname(), ending)
+  local file, why = io.open(path, "wb")
+  if not file then
+    return nil, why
+  end
+  file:write(data)
+  file:close()
+  local _, problem = vim.ui.open(path)
+  if problem then
+    return nil, problem
+  end
+  return true
+end
+
 ---Opens what the line under the cursor is about in the system's program for it.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.open(chat)
-  local target = require("cursor_agent.follow").target(chat)
+  local target, index = require("cursor_agent.follow").target(chat)
+  if target and index and target.content then
+    return M.open_content(chat, index, target.content)
+  end
   local what = target and (target.url or target.path)
   if not what then
     return nil, "there is no file or address here"

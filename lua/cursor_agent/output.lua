@@ -105,6 +105,11 @@ function M.open(chat)
       lines = vim.split(tool.raw_output, "\n", { plain = true })
       filetype = "json"
     end
+    for number, content in ipairs(#lines == 0 and tool.content or {}) do
+      if content.data then
+        return require("cursor_agent.image").open_content(chat, index --[[@as integer]], number)
+      end
+    end
     if #lines == 0 then
       return nil, "the tool call has no output"
     end

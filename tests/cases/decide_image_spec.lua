@@ -87,3 +87,45 @@ T.case("Enter on a tool call that waits leads to its decision", { width = 100, h
   nvim:wait_turns(1)
   T.eq(agent:answers("session/request_permission")[1].result.outcome.optionId, "allow-once")
 end)
+
+T.case(
+  "an image among the contents of a tool call is opened outside of Neovim",
+  { width = 100, height = 30 },
+  function(nvim)
+    local image = { type = "image", mimeType = "image/png", data = vim.base64.encode("not really a picture, no") }
+    nvim:use(T.agent({
+      turns = {
+        {
+          {
+            update = {
+              sessionUpdate = "tool_call",
+              toolCallId = "i",
+              title = "Screenshot",
+              status = "completed",
+              content = { { type = "content", content = image } },
+            },
+          },
+        },
+      },
+    }))
+    nvim:lua("_G.opened = {} vim.ui.open = function(what) table.insert(_G.opened, what) end")
+    nvim:cmd("CursorAgent")
+    nvim:wait_state("idle")
+    nvim:keys("go<C-s>")
+    nvim:wait_turns(1)
+    nvim:keys("<Esc>")
+    nvim:cmd("wincmd k")
+    -- On the call, then on the line of the image.
+    nvim:keys("gg]to<CR>")
+    nvim:wait_screen("image  image/png · 24 B")
+    nvim:keys("j<CR>gx")
+    local opened = nvim:wait(function()
+      local paths = nvim:lua("return _G.opened")
+      return #paths == 3 and paths
+    end, "the picture by three keys")
+    for _, path in ipairs(opened) do
+      T.ok(vim.endswith(path, ".png"), path)
+      T.eq(vim.fn.readfile(path), { "not really a picture, no" })
+    end
+  end
+)

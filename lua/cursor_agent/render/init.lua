@@ -27,6 +27,7 @@ local M = {}
 ---@field line? integer
 ---@field url? string
 ---@field output? boolean the whole output of the tool call
+---@field content? integer which content of the tool call: an image or a sound, opened outside of Neovim
 
 ---@class (exact) cursor_agent.render.Mark
 ---@field row integer

@@ -234,10 +234,14 @@ end
 
 ---@param b cursor_agent.render.Builder
 ---@param content cursor_agent.ToolContent
+---@param number integer which content it is
 ---@param context cursor_agent.render.Context
 ---@param indent string
-local function add_attachment(b, content, context, indent)
-  local what = { content.name or content.type } ---@type string[]
+local function add_attachment(b, content, number, context, indent)
+  local what = {} ---@type string[]
+  if content.name then
+    what[#what + 1] = content.name
+  end
   if content.mime then
     what[#what + 1] = content.mime
   end
@@ -252,6 +256,8 @@ local function add_attachment(b, content, context, indent)
   })
   if content.uri then
     b.targets[row] = content.uri:find("^file://") and { path = vim.uri_to_fname(content.uri) } or { url = content.uri }
+  elseif content.bytes then
+    b.targets[row] = { content = number }
   end
 end
 
@@ -313,7 +319,7 @@ function M.render(entry, context)
     end
   end
   add_places(b, tool, vim.list_slice(where, 2), diffs, context, indent)
-  for _, content in ipairs(tool.content or {}) do
+  for number, content in ipairs(tool.content or {}) do
     if content.type == "diff" then
       if #where > 1 then
         local row = b:line({
@@ -326,7 +332,7 @@ function M.render(entry, context)
     elseif content.type == "text" or content.type == "terminal" then
       add_text(b, content, context, indent, tool.kind == "execute" or content.type == "terminal")
     else
-      add_attachment(b, content, context, indent)
+      add_attachment(b, content, number, context, indent)
     end
   end
 
