@@ -15,6 +15,7 @@
 ---@field private size table<integer, integer> by such a window: bytes there were then
 ---@field private owed table<integer, integer> by window that could not be moved: the line its cursor was left on
 ---@field private hidden table<integer, cursor_agent.tail.Hidden> by window that something lies over
+---@field private put table<integer, integer[]> by window whose last line is higher than itself: the cursor, as it was put
 ---@field private full table<integer, boolean> by window that follows: whether text filled it when the batch began
 local Tail = {}
 Tail.__index = Tail
@@ -27,10 +28,18 @@ local FLOOD_FRAME_MS = 50
 ---@param buf integer
 ---@return cursor_agent.Tail
 function M.new(buf)
-  return setmetatable(
-    { buf = buf, followed = 0, before = 1, bytes = 0, base = {}, size = {}, owed = {}, hidden = {}, full = {} },
-    Tail
-  )
+  return setmetatable({
+    buf = buf,
+    followed = 0,
+    before = 1,
+    bytes = 0,
+    base = {},
+    size = {},
+    owed = {},
+    hidden = {},
+    put = {},
+    full = {},
+  }, Tail)
 end
 
 ---@param win integer
@@ -43,6 +52,20 @@ local function cursor_at_tail(win, last)
   end
   return vim.api.nvim_win_call(win, function()
     return vim.fn.foldclosedend(line) == last
+  end)
+end
+
+---Whether the cursor of a window is in the last row of its line.
+---@param win integer
+---@return boolean
+local function in_last_row(win)
+  return vim.api.nvim_win_call(win, function()
+    local row = vim.fn.line(".") - 1
+    local here = vim.fn.virtcol(".") --[[@as integer]]
+    local past = vim.fn.virtcol("$") --[[@as integer]]
+    local vcol = math.floor(math.max(math.min(here, past - 1), 1))
+    local upto = vim.api.nvim_win_text_height(win, { start_row = row, end_row = row, end_vcol = vcol }).all
+    return upto == vim.api.nvim_win_text_height(win, { start_row = row, end_row = row }).all
   end)
 end
 
@@ -118,13 +141,41 @@ local function busy(win)
   return mode ~= "n" and mode:sub(1, 1) ~= "i"
 end
 
+---Whether a window stands at the end. In a line higher than the window that takes more than to be on it: one may have gone
+---back in it to read.
+---@private
+---@param win integer
+---@param last integer
+---@return boolean
+function Tail:stands(win, last)
+  local put = self.put[win]
+  if not cursor_at_tail(win, last) then
+    self.put[win] = nil
+    return false
+  end
+  local cursor = vim.api.nvim_win_get_cursor(win)
+  return not put or cursor[1] ~= put[1] or cursor[2] >= put[2] or in_last_row(win)
+end
+
+---Moves a window to the end, and notes where in a line higher than the window its cursor is then.
+---@private
+---@param win integer
+---@param last integer
+---@param grown number lines it has more than before
+---@param was_full boolean?
+function Tail:move(win, last, grown, was_full)
+  to_tail(win, last, grown, self.hidden[win], was_full)
+  local cursor = vim.api.nvim_win_get_cursor(win)
+  self.put[win] = cursor[2] > 0 and cursor or nil
+end
+
 ---Notes which windows stand at the end, once for a batch of changes.
 function Tail:note()
   if self.places then
     for win, line in pairs(self.places) do
       if not vim.api.nvim_win_is_valid(win) then
         self.places[win] = nil
-      elseif line and vim.api.nvim_win_get_cursor(win)[1] ~= line then
+      elseif line and (vim.api.nvim_win_get_cursor(win)[1] ~= line or not self:stands(win, self.before)) then
         -- Between two steps of a flood only the user moves the cursor.
         self.places[win] = false
         self:stop(win)
@@ -137,7 +188,7 @@ function Tail:note()
   self.bytes = vim.api.nvim_buf_get_offset(self.buf, self.before)
   for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
     local line = vim.api.nvim_win_get_cursor(win)[1]
-    local follows = cursor_at_tail(win, self.before) or self.owed[win] == line
+    local follows = self:stands(win, self.before) or self.owed[win] == line
     self.owed[win] = nil
     self.places[win] = follows and line or false
     self.full[win] = follows and is_full(win, self.before) or nil
@@ -189,7 +240,7 @@ function Tail:follow(flood)
         self:stop(win)
       else
         self.base[win] = nil
-        to_tail(win, last, last - self.before, self.hidden[win], self.full[win])
+        self:move(win, last, last - self.before, self.full[win])
       end
     end
   end
@@ -200,7 +251,7 @@ end
 ---@param win integer
 ---@return boolean
 function Tail:is_at(win)
-  return cursor_at_tail(win, vim.api.nvim_buf_line_count(self.buf))
+  return self:stands(win, vim.api.nvim_buf_line_count(self.buf))
 end
 
 ---Takes one window, or those of the current tab page that show the chat, to its end.
@@ -212,7 +263,7 @@ function Tail:go(win)
   end, vim.api.nvim_tabpage_list_wins(0))
   for _, one in ipairs(win and { win } or here) do
     self.base[one] = nil
-    to_tail(one, last, math.huge, self.hidden[one])
+    self:move(one, last, math.huge)
     if self.places then
       -- In the middle of a flood: it follows from here on.
       self.places[one] = last
@@ -258,7 +309,7 @@ function Tail:leave(win)
   local last = vim.api.nvim_buf_line_count(self.buf)
   local seen = not (self:follows(win) or self:is_at(win)) and (self.base[win] or last) or nil
   self.base[win], self.size[win] = nil, nil
-  self.owed[win], self.hidden[win], self.full[win] = nil, nil, nil
+  self.owed[win], self.hidden[win], self.put[win], self.full[win] = nil, nil, nil, nil
   return seen
 end
 
@@ -280,7 +331,7 @@ function Tail:unseen(win)
     return 0, false
   end
   local last = vim.api.nvim_buf_line_count(self.buf)
-  if cursor_at_tail(win, last) then
+  if self:stands(win, last) then
     self.base[win] = nil
     return 0, false
   end

@@ -780,3 +780,26 @@ T.case("the winbar says that there is something new below, also while one long p
   nvim:keys("G")
   nvim:wait_screen_without("↓ new")
 end)
+
+T.case("one can read back in a paragraph higher than the window while it grows", OPTS, function(nvim)
+  start(nvim, {
+    {
+      { text = "Begun" .. (" many words"):rep(200) },
+      { wait_ms = 1000 },
+      { chunks = { count = 100, text = " and more", every_ms = 5 } },
+      { text = " at last." },
+    },
+  })
+  nvim:keys("igo<C-s><Esc>")
+  nvim:cmd("wincmd k")
+  nvim:wait_screen("<<<")
+  nvim:keys("<C-u>")
+  local view = nvim:lua("return vim.fn.winsaveview()")
+  nvim:wait_screen("↓ new")
+  nvim:wait_turns(1)
+  T.eq(nvim:lua("return vim.fn.winsaveview()"), view, "the view stays")
+  T.ok(not nvim:sees("at last."))
+  nvim:keys("$")
+  nvim:wait_screen("at last.")
+  nvim:wait_screen_without("↓ new")
+end)
