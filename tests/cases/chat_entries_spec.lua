@@ -412,6 +412,40 @@ local function colours(nvim, text)
   )
 end
 
+T.case("a long list without an empty line has its colours to the end", function(nvim)
+  local items = {} ---@type string[]
+  for i = 1, 800 do
+    items[i] = ("- item %d is about `code%d` and some words more\n"):format(i, i)
+  end
+  nvim:use(T.agent({ turns = { { { text = table.concat(items) } } } }))
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait_screen("item 800")
+  nvim:wait(function()
+    return vim.list_contains(colours(nvim, "item 800 "), "@markup.raw.markdown_inline `code800`")
+  end, "the colours of the last item")
+end)
+
+T.case("marks that are not closed hold nothing up", function(nvim)
+  nvim:use(T.agent({ turns = { { { text = ("*_`[(<![**"):rep(1500) } } } }))
+  nvim:lua([[
+    local last = os.clock()
+    _G.longest = 0
+    vim.uv.new_timer():start(1, 1, function()
+      _G.longest = math.max(_G.longest, os.clock() - last)
+      last = os.clock()
+    end)
+  ]])
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait(function()
+    return #colours(nvim, "*_`[(") > 0
+  end, "colours")
+  nvim:wait("require('cursor_agent.painter').idle()")
+  local longest = nvim:lua("return _G.longest")
+  T.ok(longest < 1, ("nothing could be typed for %.1f s on the processor"):format(longest))
+end)
+
 T.case("code of a language without a parser has the colours of Vim's syntax file", { width = 100 }, function(nvim)
   local windows = #nvim:api("nvim_list_wins")
   -- The last name is that of a program among the syntax files.

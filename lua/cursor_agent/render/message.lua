@@ -21,6 +21,9 @@ local LINE_START_BYTES = 64
 ---A fenced block is coloured so many lines at a time, so that a long one that still grows is not read all over.
 local CODE_BLOCK_LINES = 80
 
+---Text without an empty line, as a long list, likewise: after so much of it the next line that can stands by itself.
+local TEXT_BLOCK_BYTES = 4000
+
 ---Where the text written so far ends.
 ---@class (exact) cursor_agent.render.Tail
 ---@field prefix string what each line begins with
@@ -33,6 +36,7 @@ local CODE_BLOCK_LINES = 80
 ---@field code_lines integer lines of it since the last block began
 ---@field line_start string the beginning of the last line, enough to tell a fence
 ---@field blank boolean the line before the last is empty
+---@field block_bytes integer of text since the last block began
 
 ---@param prefix string
 ---@return cursor_agent.render.Tail
@@ -48,6 +52,7 @@ function M.tail(prefix)
     code_lines = 0,
     line_start = "",
     blank = true,
+    block_bytes = 0,
   }
 end
 
@@ -127,7 +132,7 @@ local function end_line(tail, blocks, row)
   if tail.fence then
     tail.code_lines = tail.code_lines + 1
     if fence and fences.ends(fence, tail.fence) then
-      tail.fence = nil
+      tail.fence, tail.block_bytes = nil, 0
       begin_block(blocks, row + 1)
     elseif tail.code_lines >= CODE_BLOCK_LINES then
       tail.code_lines = 0
@@ -191,9 +196,12 @@ function M.append(tail, text)
       return
     end
     if tail.width == 0 then
-      -- An empty line above that is followed by a line that is not indented: what comes stands by itself.
-      if tail.blank and not tail.fence and not part:find("^%s") then
+      -- An empty line above that is followed by a line that is not indented: what comes stands by itself. A row of a
+      -- table needs those above it.
+      local apart = tail.blank or (tail.block_bytes > TEXT_BLOCK_BYTES and not part:find("^|"))
+      if apart and not tail.fence and not part:find("^%s") then
         begin_block(piece.blocks, out)
+        tail.block_bytes = 0
       end
       line_parts[#line_parts + 1] = prefix
     end
@@ -202,6 +210,7 @@ function M.append(tail, text)
     end
     line_parts[#line_parts + 1] = part
     tail.width = tail.width + #part
+    tail.block_bytes = tail.block_bytes + #part
   end
 
   local function flush()
