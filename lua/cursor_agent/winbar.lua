@@ -48,11 +48,11 @@ local function model(status)
     return nil
   end
   local words = { status.model }
-  if status.model:find("[", 1, true) then
-    -- Cursor's exploded ids hold every parameter; the name is for people.
+  if status.model == "default" or status.model:find("[", 1, true) then
+    -- Cursor's exploded ids hold every parameter, and `default` says nothing; the name is for people.
     for _, one in ipairs(status.models or {}) do
-      if one.id == status.model then
-        words[1] = one.name
+      if one.id == status.model and one.name ~= "" then
+        words[1] = (one.name:gsub("%s*%b()$", ""))
       end
     end
   end

@@ -563,6 +563,15 @@ T.case("<S-Tab> cycles the mode, and the winbar shows it", OPTS, function(nvim)
   nvim:wait_screen(" test  agent")
 end)
 
+T.case("the winbar calls a model as the agent does where its id says nothing", OPTS, function(nvim)
+  local agent = T.agent({ profile = "cursor" })
+  nvim:use(agent, { agent = "cursor", agents = { cursor = agent.options } })
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  T.eq(nvim:lua("return require('cursor_agent').status().model"), "default")
+  nvim:wait_screen("agent  Auto")
+end)
+
 T.case("the winbar gives up whole parts where there is little room, and never what waits", OPTS, function(nvim)
   start(nvim, {
     {
