@@ -58,7 +58,7 @@ local function on_win(_, win, buf, top, bottom)
   if not self then
     return false
   end
-  painter.want(self, top, bottom)
+  painter.want(self, win, top, bottom)
   local marks = vim.api.nvim_buf_get_extmarks(buf, transcript.NS.aside, { top, 0 }, { bottom, -1 }, {})
   if #marks == 0 then
     return false

@@ -18,7 +18,7 @@ local STILL_MS = 200
 ---@field top integer
 ---@field bottom integer
 
----@type table<cursor_agent.Transcript, cursor_agent.painter.View>
+---@type table<cursor_agent.Transcript, table<integer, cursor_agent.painter.View>> by window
 local wanted = {}
 
 ---@type (fun(pause: cursor_agent.syntax.Pause))[] what is not in a chat, first come, first served
@@ -57,17 +57,18 @@ local function step()
   if not work and #jobs > 0 then
     work = coroutine.create(table.remove(jobs, 1))
   elseif not work then
-    local transcript, view = next(wanted)
-    if not transcript or not view then
+    local transcript, views = next(wanted)
+    if not transcript or not views then
       return false
     end
-    if not vim.api.nvim_buf_is_loaded(transcript.buf) then
+    local win, view = next(views)
+    if not win or not view or not vim.api.nvim_buf_is_loaded(transcript.buf) then
       wanted[transcript] = nil
       return true
     end
     local piece = colour.next(transcript, view.top, view.bottom)
     if not piece then
-      wanted[transcript] = nil
+      views[win] = nil
       return true
     end
     work = coroutine.create(piece)
@@ -100,17 +101,18 @@ local function run()
   end
 end
 
----Asks for the rows of a transcript that are on the screen to be coloured.
+---Asks for the rows of a transcript that a window shows to be coloured.
 ---@param transcript cursor_agent.Transcript
+---@param win integer
 ---@param top integer
 ---@param bottom integer
-function M.want(transcript, top, bottom)
-  local view = wanted[transcript]
-  if view then
-    view.top, view.bottom = top, bottom
+function M.want(transcript, win, top, bottom)
+  local views = wanted[transcript]
+  if views then
+    views[win] = { top = top, bottom = bottom }
     return
   end
-  wanted[transcript] = { top = top, bottom = bottom }
+  wanted[transcript] = { [win] = { top = top, bottom = bottom } }
   if not timer:is_active() then
     timer:start(0, 0, vim.schedule_wrap(run))
   end

@@ -343,12 +343,35 @@ T.case("a chat deleted while its colours wait is left alone", OPTS, function(nvi
   nvim:wait_turns(1)
   nvim:lua([[
     local chat = require("cursor_agent.chats").all()[1]
-    require("cursor_agent.painter").want(chat.transcript, 0, 10)
+    require("cursor_agent.painter").want(chat.transcript, 0, 0, 10)
     -- In the moment before what is left of the buffer goes as well.
     vim.cmd("noautocmd bdelete! " .. chat.buf)
   ]])
   nvim:wait("require('cursor_agent.painter').idle()", "the painter")
   T.eq(nvim:messages():match("[^\n]*attempt[^\n]*"), nil)
+end)
+
+T.case("two windows on one chat both have their colours", { width = 100, height = 30 }, function(nvim)
+  local text = {} ---@type string[]
+  for i = 1, 200 do
+    text[i] = ("Word %d is **bold**.\n\n"):format(i)
+  end
+  start(nvim, { { { text = table.concat(text) } } })
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait_screen("Word 200 ")
+  nvim:keys("<Esc><C-w>k")
+  nvim:wait("vim.bo.filetype == 'cursoragent'", "the chat")
+  nvim:keys(":split | normal! gg<CR>")
+  nvim:wait_screen("Word 3 ")
+  nvim:wait(
+    [[(function()
+      local row = vim.fn.search("Word 3 ", "nw") - 1
+      local ns = vim.api.nvim_get_namespaces().cursor_agent_syntax
+      return #vim.api.nvim_buf_get_extmarks(0, ns, { row, 0 }, { row, -1 }, {}) > 0
+    end)()]],
+    "the colours of what the upper one shows"
+  )
 end)
 
 T.case("another screen size keeps the chat's share", OPTS, function(nvim)
