@@ -99,17 +99,44 @@ local function text_of(lang, name)
   return table.concat(texts, "\n")
 end
 
----Compiles a query, of most languages in pieces that find together what the whole would. A pattern that does not fit the parser is left
----out.
+---Whether Neovim knows everything that a query asks for. Plugins bring queries along, and what they ask for only when they
+---are loaded.
+---@param query vim.treesitter.Query
+---@return boolean
+local function can_run(query)
+  local known = {} ---@type table<string, boolean>
+  for _, list in ipairs({ vim.treesitter.query.list_predicates(), vim.treesitter.query.list_directives() }) do
+    for _, name in ipairs(list) do
+      known[name] = true
+    end
+  end
+  for _, pattern in pairs(query.info.patterns) do
+    for _, predicate in ipairs(pattern) do
+      local name = tostring(predicate[1])
+      if not known[name] and not known[name:match("^not%-(.*)") or name] then
+        return false
+      end
+    end
+  end
+  return true
+end
+
+---Compiles a query, of most languages in pieces that find together what the whole would. A pattern that does not fit the
+---parser, or asks for what Neovim does not know, is left out.
 ---@param lang string
 ---@param name string
 ---@param pause cursor_agent.syntax.Pause
 ---@return vim.treesitter.Query[]
 function M.pieces(lang, name, pause)
-  if WHOLE[lang] or is_set(lang, name) then
+  local set = is_set(lang, name)
+  if WHOLE[lang] or set then
     pause(true)
     local whole = M.whole(lang, name)
-    return whole and { whole } or {}
+    if whole and can_run(whole) then
+      return { whole }
+    elseif set then
+      return {}
+    end
   end
   local ok, text = pcall(text_of, lang, name)
   local begins = M.patterns(ok and text or "")
@@ -121,6 +148,9 @@ function M.pieces(lang, name, pause)
     local began = os.clock()
     local fits, query = pcall(vim.treesitter.query.parse, lang, text:sub(begins[at], begins[past] - 1))
     local took = os.clock() - began
+    if fits and not can_run(query) then
+      fits = false
+    end
     if not fits and past - at > 1 then
       -- Whatever is wrong with one of them, the others may do.
       count = math.floor((past - at) / 2)

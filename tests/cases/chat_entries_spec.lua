@@ -446,6 +446,27 @@ T.case("marks that are not closed hold nothing up", function(nvim)
   T.ok(longest < 1, ("nothing could be typed for %.1f s on the processor"):format(longest))
 end)
 
+T.case("a query of the user's own counts, but for what Neovim cannot make sense of", {
+  files = {
+    ["after/queries/lua/highlights.scm"] = table.concat({
+      ";; extends",
+      '((identifier) @mine (#eq? @mine "special"))',
+      "(no_such_node) @wrong",
+      "((string) @strange (#of-a-plugin? @strange))",
+      '("unclosed',
+    }, "\n"),
+  },
+}, function(nvim)
+  nvim:lua("vim.opt.runtimepath:append(vim.fn.getcwd() .. '/after')")
+  nvim:use(T.agent({ turns = { { { text = "```lua\nlocal special = 'x'\n```\n" } } } }))
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait(function()
+    return #colours(nvim, "special") > 0
+  end, "colours")
+  T.eq(colours(nvim, "special"), { "@keyword.lua local", "@mine.lua special", "@operator.lua =", "@string.lua 'x'" })
+end)
+
 T.case("code of a language without a parser has the colours of Vim's syntax file", { width = 100 }, function(nvim)
   local windows = #nvim:api("nvim_list_wins")
   -- The last name is that of a program among the syntax files.
