@@ -26,6 +26,19 @@ end
 
 M.is_float = is_float
 
+---Does something to a window that autocommands of the user's follow. One that fails there is named, and stops nothing.
+---@param change fun(...: any): any
+---@param ... any
+---@return boolean ok
+---@return any result
+function M.despite_autocommands(change, ...)
+  local ok, result = pcall(change, ...)
+  if not ok and tostring(result):find("Autocommands for", 1, true) then
+    require("cursor_agent.notify").once(vim.split(tostring(result), "\n")[1], "warn")
+  end
+  return ok, result
+end
+
 ---Whether a window is still there, in the tab page of another one.
 ---@param win integer?
 ---@param other integer
@@ -209,16 +222,28 @@ local function close_window(win)
   end
   local direction = vim.o.eadirection
   vim.o.eadirection = (full_width or stacked) and "hor" or "ver"
-  local ok = pcall(vim.api.nvim_win_close, win, true)
+  M.despite_autocommands(vim.api.nvim_win_close, win, true)
   vim.o.eadirection = direction
-  return ok
+  return not vim.api.nvim_win_is_valid(win)
 end
 
 ---@param buf integer
 ---@param win_config vim.api.keyset.win_config
 ---@return integer
 local function open_win(buf, win_config)
-  return vim.api.nvim_open_win(buf, false, win_config)
+  local before = showing(buf)
+  local ok, result = M.despite_autocommands(vim.api.nvim_open_win, buf, false, win_config)
+  if ok then
+    return result
+  end
+  for _, win in ipairs(showing(buf)) do
+    if not vim.list_contains(before, win) then
+      -- It is there all the same, but what comes after the failure was left out.
+      vim.api.nvim_exec_autocmds("BufWinEnter", { group = GROUP, buffer = buf, modeline = false })
+      return win
+    end
+  end
+  error(result, 0)
 end
 
 ---The border of our floats. 'winborder' is new in 0.11; where it is set the user wants that one.
@@ -309,7 +334,10 @@ local function swap(win, buf)
     chat.transcript:leave(win)
   end
   vim.api.nvim_set_option_value("winfixbuf", false, { win = win, scope = "local" })
-  vim.api.nvim_win_set_buf(win, buf)
+  local _, result = M.despite_autocommands(vim.api.nvim_win_set_buf, win, buf)
+  if vim.api.nvim_win_get_buf(win) ~= buf then
+    error(result, 0)
+  end
 end
 
 ---Closes windows; the last one of Neovim shows something else instead.
@@ -368,7 +396,7 @@ function M.open(chat, opts)
   if opts.enter then
     M.enter_prompt(chat)
   elseif position == "tab" and vim.api.nvim_win_is_valid(from) then
-    vim.api.nvim_set_current_win(from)
+    M.despite_autocommands(vim.api.nvim_set_current_win, from)
   end
   return true
 end
@@ -382,7 +410,7 @@ function M.enter_prompt(chat)
     win = M.prompt_window(chat)
   end
   if win then
-    vim.api.nvim_set_current_win(win)
+    M.despite_autocommands(vim.api.nvim_set_current_win, win)
     if config.get().window.start_insert then
       vim.cmd("startinsert!")
     end
@@ -418,7 +446,7 @@ function M.close(chat)
   end
   close_windows(wins)
   if inside and back and vim.api.nvim_win_is_valid(back) then
-    vim.api.nvim_set_current_win(back)
+    M.despite_autocommands(vim.api.nvim_set_current_win, back)
   end
 end
 

@@ -351,6 +351,20 @@ T.case("a chat deleted while its colours wait is left alone", OPTS, function(nvi
   T.eq(nvim:messages():match("[^\n]*attempt[^\n]*"), nil)
 end)
 
+for _, event in ipairs({ "BufWinEnter", "BufEnter", "WinEnter", "WinClosed" }) do
+  T.case(("a failing autocommand for %s is named and stops nothing"):format(event), OPTS, function(nvim)
+    nvim:use(T.agent({}))
+    nvim:lua("vim.api.nvim_create_autocmd(..., { callback = function() error('a plugin failed') end })", event)
+    for _ = 1, 2 do
+      T.eq(nvim:lua("return pcall(require('cursor_agent').open)"), true)
+      expect_layout(nvim, { "", "chat", "prompt" }, "prompt")
+      T.eq(nvim:lua("return require('cursor_agent').close()"), true)
+      expect_layout(nvim, { "" })
+    end
+    T.ok(nvim:messages():gsub("\n", ""):find("a plugin failed", 1, true), "it is named")
+  end)
+end
+
 T.case("two windows on one chat both have their colours", { width = 100, height = 30 }, function(nvim)
   local text = {} ---@type string[]
   for i = 1, 200 do

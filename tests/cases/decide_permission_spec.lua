@@ -482,6 +482,26 @@ T.case("a buffer unloaded after the last decision has its keys", CODE, function(
   T.eq(nvim:lua("return vim.fn.maparg('a', 'n')"), "")
 end)
 
+T.case("an autocommand that fails where an answer leads back to does not keep the card", { width = 90 }, function(nvim)
+  local agent = T.agent({ turns = { one_by_one({ run("a", "ls"), run("b", "make") }) } })
+  nvim:use(agent)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("go<C-s><Esc>")
+  for _, command in ipairs({ "$ ls", "$ make" }) do
+    nvim:wait_screen(command)
+    nvim:cmd("CursorAgent decisions")
+    nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card")
+    settle(nvim)
+    nvim:lua("vim.api.nvim_create_autocmd('WinEnter', { once = true, callback = function() error('failed') end })")
+    nvim:keys("a")
+    nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt")
+  end
+  wait_outcomes(nvim, agent, { "allow-once", "allow-once" })
+  nvim:wait_turns(1)
+  nvim:wait_screen_without("asks to run")
+end)
+
 T.case("what was typed ahead is not taken for an answer", { width = 90 }, function(nvim)
   local agent = T.agent({ turns = { one_by_one({ run("t1", "make") }) } })
   nvim:use(agent)

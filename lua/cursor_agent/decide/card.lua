@@ -202,7 +202,7 @@ end
 local function swap_body(buf)
   if body_win and vim.api.nvim_win_get_buf(body_win) ~= buf then
     set_options(body_win, { winfixbuf = false })
-    vim.api.nvim_win_set_buf(body_win, buf)
+    window.despite_autocommands(vim.api.nvim_win_set_buf, body_win, buf)
     set_options(body_win, { winfixbuf = true })
   end
 end
@@ -302,7 +302,7 @@ function M.enter()
   if insert then
     vim.cmd.stopinsert()
   end
-  vim.api.nvim_set_current_win(body_win --[[@as integer]])
+  window.despite_autocommands(vim.api.nvim_set_current_win, body_win)
   return true
 end
 
@@ -313,7 +313,7 @@ function M.leave()
   if not back or not is_valid(back.win) then
     return
   end
-  vim.api.nvim_set_current_win(back.win)
+  window.despite_autocommands(vim.api.nvim_set_current_win, back.win)
   if back.insert then
     -- Leaving Insert mode took the cursor one to the left.
     local at_end = back.cursor[2] >= #vim.api.nvim_get_current_line()
