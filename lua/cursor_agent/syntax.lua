@@ -260,9 +260,12 @@ function M.spans(lang, lines, conceal, pause)
           local own = metadata[id] --[[@as table?]]
           if hl then
             local span = span_of(found, depth, range_of(node, own))
-            span.priority = span.priority or math.floor(tonumber(metadata.priority) or 100) + depth
-            -- Of several captures of one node the last one counts.
-            span.hl = hl ~= "" and hl or span.hl
+            local priority = math.floor(tonumber(metadata.priority or (own and own.priority)) or 100) + depth
+            -- Of several captures of one node the last one counts, among those that matter most.
+            if not span.priority or priority >= span.priority then
+              span.priority = priority
+              span.hl = hl ~= "" and hl or span.hl
+            end
             span.conceal = hides and (metadata.conceal or (own and own.conceal)) or span.conceal
           end
           pause()

@@ -467,6 +467,20 @@ T.case("a query of the user's own counts, but for what Neovim cannot make sense 
   T.eq(colours(nvim, "special"), { "@keyword.lua local", "@mine.lua special", "@operator.lua =", "@string.lua 'x'" })
 end)
 
+T.case("of two captures of a node the one of the higher priority counts", function(nvim)
+  nvim:lua(
+    "vim.treesitter.query.set('lua', 'highlights', ...)",
+    "((identifier) @first (#set! priority 120)) (identifier) @second"
+  )
+  nvim:use(T.agent({ turns = { { { text = "```lua\nlocal special = 'x'\n```\n" } } } }))
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:wait(function()
+    return #colours(nvim, "special") > 0
+  end, "colours")
+  T.eq(colours(nvim, "special"), { "@first.lua special" })
+end)
+
 T.case("code of a language without a parser has the colours of Vim's syntax file", { width = 100 }, function(nvim)
   local windows = #nvim:api("nvim_list_wins")
   -- The last name is that of a program among the syntax files.
