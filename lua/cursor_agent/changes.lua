@@ -50,11 +50,6 @@ local handlers = {
       end
     end
   end,
-  reset = function(_, chat)
-    if chat then
-      chat.transcript:reset()
-    end
-  end,
   status = function(change, chat)
     if chat then
       require("cursor_agent.chat").set_status(chat, change.data)

@@ -137,11 +137,6 @@ function EntryFolds:of_window(win, refold)
   return list
 end
 
----Forgets what was to be folded.
-function EntryFolds:forget()
-  self.refold = {}
-end
-
 ---The entries whose folds the user has opened or closed in a window, and whether they are closed.
 ---@param win integer
 ---@return table<integer, boolean>

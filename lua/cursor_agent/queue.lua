@@ -1,6 +1,5 @@
 -- The prompts that wait for the running turn to end: a list to edit, reorder and send from.
 
-local chats = require("cursor_agent.chats")
 local format = require("cursor_agent.render.format")
 local native = require("cursor_agent.native")
 
@@ -185,13 +184,6 @@ function M.send_now(chat)
   return on_prompt(chat, function(library, prompt)
     return library.queue_send_now(chat.key, prompt.id)
   end)
-end
-
----The chat whose queue a buffer lists.
----@param buf integer
----@return cursor_agent.Chat?
-function M.chat_of(buf)
-  return chats.of_buffer(buf)
 end
 
 return M

@@ -340,9 +340,4 @@ function Tail:unseen(win)
   return lines, lines > 0 or grown
 end
 
----Everything is unseen no more: the text is another.
-function Tail:forget()
-  self.base, self.size, self.owed = {}, {}, {}
-end
-
 return M

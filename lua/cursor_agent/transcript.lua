@@ -523,19 +523,6 @@ function Transcript:append(index, text)
   end
 end
 
----Forgets everything.
-function Transcript:reset()
-  self:begin()
-  for _, ns in pairs(NS) do
-    vim.api.nvim_buf_clear_namespace(self.buf, ns, 0, -1)
-  end
-  self.items, self.asides, self.ticking = {}, {}, {}
-  self.folds:forget()
-  self.left = nil
-  self.tail:forget()
-  self:write(0, -1, { "" })
-end
-
 ---Notes how a window that is about to go shows the chat, for the one that comes after it.
 ---@param win integer
 function Transcript:leave(win)

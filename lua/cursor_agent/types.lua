@@ -210,7 +210,7 @@
 
 ---What `drain` hands out, in the order it happened. `key` is the session's.
 ---@class cursor_agent.Change
----@field type "append"|"entry"|"status"|"event"|"decision"|"decided"|"editor"|"withdrawn"|"result"|"edited"|"notify"|"reset"
+---@field type "append"|"entry"|"status"|"event"|"decision"|"decided"|"editor"|"withdrawn"|"result"|"edited"|"notify"
 ---@field key cursor_agent.Key?
 ---@field entry integer? append, entry: its number, from 1; entries are made in order and never go away
 ---@field text string? append: what is new at the end
