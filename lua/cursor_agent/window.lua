@@ -564,7 +564,9 @@ vim.api.nvim_create_autocmd("QuitPre", {
     local here = vim.api.nvim_get_current_win()
     local ours = {} ---@type integer[]
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-      if not chats.of_buffer(vim.api.nvim_win_get_buf(win)) and not is_float(win) then
+      local buf = vim.api.nvim_win_get_buf(win)
+      if not is_float(win) and (not chats.of_buffer(buf) or (win ~= here and buf == event.buf)) then
+        -- Something else is left, or another window on the same.
         return
       elseif win ~= here then
         ours[#ours + 1] = win

@@ -365,6 +365,16 @@ for _, event in ipairs({ "BufWinEnter", "BufEnter", "WinEnter", "WinClosed" }) d
   end)
 end
 
+T.case("`:quit` in one of two windows on a chat closes that one, also where nothing else is left", OPTS, function(nvim)
+  start(nvim)
+  nvim:keys("<Esc>:1close<CR>")
+  expect_layout(nvim, { "chat", "prompt" })
+  nvim:keys("<C-w>k:split<CR>")
+  expect_layout(nvim, { "chat", "chat", "prompt" }, "chat")
+  nvim:keys(":quit<CR>")
+  expect_layout(nvim, { "chat", "prompt" })
+end)
+
 T.case("two windows on one chat both have their colours", { width = 100, height = 30 }, function(nvim)
   local text = {} ---@type string[]
   for i = 1, 200 do
