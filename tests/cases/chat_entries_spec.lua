@@ -500,3 +500,35 @@ T.case("code of a language without a parser has the colours of Vim's syntax file
   T.eq(colours(nvim, "plain"), {})
   T.eq(#nvim:api("nvim_list_wins"), windows + 2, "the chat's windows and no other")
 end)
+
+T.case("a tool call that changes very many files shows some diffs and counts the rest", {
+  width = 100,
+  height = 40,
+}, function(nvim)
+  local diffs = {}
+  for i = 1, 60 do
+    local old, new = {}, {}
+    for k = 1, 10 do
+      old[k], new[k] = ("old %d of %d"):format(k, i), ("new %d of %d"):format(k, i)
+    end
+    diffs[i] = {
+      type = "diff",
+      path = ("${cwd}/src/f%02d.txt"):format(i),
+      oldText = table.concat(old, "\n") .. "\n",
+      newText = table.concat(new, "\n") .. "\n",
+    }
+  end
+  local call = { sessionUpdate = "tool_call", toolCallId = "t", title = "Rename", kind = "edit", status = "completed" }
+  nvim:use(T.agent({ turns = { { { update = vim.tbl_extend("force", call, { content = diffs }) } } } }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:lua("require('cursor_agent').prompt('go')")
+  nvim:wait_turns(1)
+  -- Six diffs of 20 lines, then the names of twelve files.
+  nvim:wait_screen("src/f07.txt  +10 -10")
+  nvim:wait_screen("src/f18.txt  +10 -10")
+  nvim:wait_screen("42 files more")
+  nvim:cmd("wincmd k")
+  nvim:keys("<Esc>Go")
+  nvim:wait("vim.fn.search('new 10 of 60', 'nw') > 0", "all of them in a buffer of their own")
+end)

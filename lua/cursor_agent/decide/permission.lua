@@ -120,15 +120,19 @@ end
 ---@param text string
 ---@param max integer
 local function add_text(b, text, max)
-  local lines = vim.split(vim.trim(text), "\n", { plain = true })
   local ansi = require("cursor_agent.render.ansi")
-  for i, line in ipairs(lines) do
-    if i > max then
-      b:line({ { ("  %s more"):format(format.plural(#lines - max, "line")), "CursorAgentMore" } })
-      b.left = (b.left or 0) + #lines - max - 1
-      break
-    end
-    b:line({ { "  " }, { (ansi.line(line)) } })
+  text = vim.trim(text)
+  local at, shown = 1, 0 ---@type integer?, integer
+  while at and shown < max do
+    local line_end = text:find("\n", at, true)
+    b:line({ { "  " }, { (ansi.line(text:sub(at, (line_end or 0) - 1))) } })
+    shown = shown + 1
+    at = line_end and line_end + 1
+  end
+  if at then
+    local _, breaks = text:sub(at):gsub("\n", "")
+    b:line({ { ("  %s more"):format(format.plural(breaks + 1, "line")), "CursorAgentMore" } })
+    b.left = (b.left or 0) + breaks
   end
 end
 

@@ -7,6 +7,9 @@ local render = require("cursor_agent.render")
 
 local M = {}
 
+---Of a call that changes many files so many long diffs are shown, and the rest is counted.
+local WHOLE_DIFFS = 5
+
 local VERBS = {
   read = "Read",
   edit = "Edit",
@@ -232,6 +235,29 @@ local function add_places(b, tool, where, diffs, context, indent)
   end
 end
 
+---Adds the files there was no room for the diffs of: how much each has changed.
+---@param b cursor_agent.render.Builder
+---@param list cursor_agent.ToolContent[]
+---@param context cursor_agent.render.Context
+---@param indent string
+local function add_counts(b, list, context, indent)
+  local gutter = { indent .. context.icons.gutter .. " ", "CursorAgentGutter" }
+  for i, content in ipairs(list) do
+    if i > context.output_lines then
+      local more = ("%s %s more"):format(context.icons.more, format.plural(#list - i + 1, "file"))
+      b.targets[b:line({ gutter, { more, "CursorAgentMore" } })] = { output = true }
+      break
+    end
+    local row = b:line({
+      gutter,
+      { format.path(content.path or "", context.cwd), "CursorAgentPath" },
+      { ("  +%d"):format(content.added or 0), "CursorAgentAdded" },
+      { (" -%d"):format(content.removed or 0), "CursorAgentRemoved" },
+    })
+    b.targets[row] = { path = content.path }
+  end
+end
+
 ---@param b cursor_agent.render.Builder
 ---@param content cursor_agent.ToolContent
 ---@param number integer which content it is
@@ -319,8 +345,13 @@ function M.render(entry, context)
     end
   end
   add_places(b, tool, vim.list_slice(where, 2), diffs, context, indent)
+  local room = context.diff_lines * WHOLE_DIFFS
+  local rest = {} ---@type cursor_agent.ToolContent[]
   for number, content in ipairs(tool.content or {}) do
-    if content.type == "diff" then
+    if content.type == "diff" and room <= 0 then
+      rest[#rest + 1] = content
+    elseif content.type == "diff" then
+      local before = #b.lines
       if #where > 1 then
         local row = b:line({
           { indent .. context.icons.gutter .. " ", "CursorAgentGutter" },
@@ -329,12 +360,14 @@ function M.render(entry, context)
         b.targets[row] = { path = content.path }
       end
       diff.add(b, content, context, indent)
+      room = room - (#b.lines - before)
     elseif content.type == "text" or content.type == "terminal" then
       add_text(b, content, context, indent, tool.kind == "execute" or content.type == "terminal")
     else
       add_attachment(b, content, number, context, indent)
     end
   end
+  add_counts(b, rest, context, indent)
 
   if #b.lines > 1 then
     local settled = tool.status == "completed" or tool.status == "cancelled"
