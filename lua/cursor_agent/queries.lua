@@ -4,7 +4,7 @@ local M = {}
 
 ---Patterns compiled at one go: few at first, and more as long as that is quick.
 local FIRST_PATTERNS = 2
-local MOST_PATTERNS = 8
+local MOST_PATTERNS = 4
 ---A piece that takes longer makes the next one smaller, one that takes less makes it larger. Seconds on the processor: a
 ---busy machine says nothing about the language.
 local SLOW, QUICK = 0.006, 0.003
