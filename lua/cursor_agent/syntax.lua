@@ -3,6 +3,7 @@
 -- A highlighter on the whole chat would take an unclosed fence of one message for the beginning of everything after
 -- it, would read tool output as markdown, and on Neovim 0.10 looks through the whole buffer on each redraw.
 
+local markdown = require("cursor_agent.markdown")
 local queries = require("cursor_agent.queries")
 
 local M = {}
@@ -10,12 +11,6 @@ local M = {}
 ---Text beyond this is left plain: parsing it cannot be stopped half-way. Markdown takes longer than code.
 M.MAX_BYTES = 24 * 1024
 local MAX_MARKDOWN_BYTES = 12 * 1024
-
----What is within the lines of markdown is parsed so much at a time.
-local SLICE_BYTES = 2 * 1024
-
----So many marks of one paragraph count. With each one that is not closed the parser has more ways to read the rest.
-local MOST_MARKS = 200
 
 ---@alias cursor_agent.syntax.Pause fun(long?: boolean) called between steps, with `long` before one that takes longer than a frame; may take a while to return
 
@@ -158,68 +153,6 @@ local function range_of(node, metadata)
   return range[1], range[2], range[3], range[4]
 end
 
----How lines begin with which a paragraph ends: empty ones, headings, items of a list, and rows of a table, whose cells are
----read one by one.
-local APART = { "^[%s>]*$", "^[%s>]*[|#]", "^[%s>]*[*+-]%s", "^[%s>]*%d+[.)]%s" }
-
----@param line string
----@return boolean
-local function stands_apart(line)
-  for _, pattern in ipairs(APART) do
-    if line:find(pattern) then
-      return true
-    end
-  end
-  return false
-end
-
----Markdown without the marks that are too many in their paragraph; spaces stand there instead.
----@param lines string[]
----@return string[]
-local function thin_out(lines)
-  local thinned = nil ---@type string[]?
-  local count, fenced = 0, false
-  for i, line in ipairs(lines) do
-    local is_fence = line:find("^[%s>*+-]*```") or line:find("^[%s>*+-]*~~~")
-    fenced = fenced ~= (is_fence ~= nil)
-    if is_fence or stands_apart(line) then
-      count = 0
-    end
-    if not is_fence and not fenced then
-      local _, here = line:gsub("[*_`~$!<%[]", "")
-      if count + here > MOST_MARKS then
-        local left = MOST_MARKS - count
-        thinned = thinned or vim.list_slice(lines)
-        thinned[i] = line:gsub("[*_`~$!<%[]", function()
-          left = left - 1
-          return left < 0 and " " or nil
-        end)
-      end
-      count = count + here
-    end
-  end
-  return thinned or lines
-end
-
----Parses markdown and then what is within its lines, some lines at a time.
----@param parser vim.treesitter.LanguageTree
----@param lines string[]
----@param pause cursor_agent.syntax.Pause
-local function parse_in_slices(parser, lines, pause)
-  parser:parse()
-  pause()
-  local first, bytes = 0, 0
-  for row, line in ipairs(lines) do
-    bytes = bytes + #line + 1
-    if bytes > SLICE_BYTES then
-      parser:parse({ first, 0, row, 0 })
-      pause()
-      first, bytes = row, 0
-    end
-  end
-  parser:parse(true)
-end
-
 ---The colours of a text.
 ---@param lang string
 ---@param lines string[]
@@ -227,12 +160,12 @@ end
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Span[]
 function M.spans(lang, lines, conceal, pause)
-  local markdown = lang == "markdown"
-  local text = table.concat(markdown and thin_out(lines) or lines, "\n")
-  if #text > (markdown and MAX_MARKDOWN_BYTES or M.MAX_BYTES) or not M.load(lang, pause) then
+  local is_markdown = lang == "markdown"
+  local text = table.concat(is_markdown and markdown.thin_out(lines) or lines, "\n")
+  if #text > (is_markdown and MAX_MARKDOWN_BYTES or M.MAX_BYTES) or not M.load(lang, pause) then
     return {}
   end
-  if markdown and not M.load("markdown_inline", pause) then
+  if is_markdown and not M.load("markdown_inline", pause) then
     return {}
   end
   local ok, parser = pcall(vim.treesitter.get_string_parser, text, lang)
@@ -240,8 +173,8 @@ function M.spans(lang, lines, conceal, pause)
     return {}
   end
   pause()
-  if markdown then
-    parse_in_slices(parser, lines, pause)
+  if is_markdown then
+    markdown.parse(parser, lines, pause)
   else
     parser:parse(true)
   end
