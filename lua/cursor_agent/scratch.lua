@@ -94,21 +94,24 @@ local function fill(buf, lines)
   bo.modified = false
 end
 
+---Does something where a buffer would be written under its own name; `:w other.md` writes that file.
+---@param buf integer
+---@param desc string
+---@param callback fun()
+function M.on_write(buf, desc, callback)
+  vim.bo[buf].buftype = "acwrite"
+  -- By its name: an autocommand of the buffer would stand for every file.
+  local name = vim.api.nvim_buf_get_name(buf)
+  vim.api.nvim_clear_autocmds({ group = GROUP, event = "BufWriteCmd", pattern = name })
+  vim.api.nvim_create_autocmd("BufWriteCmd", { group = GROUP, pattern = name, desc = desc, callback = callback })
+end
+
 ---Lets Neovim ask before changes of the user are lost. They are written to a file that is named.
 ---@param buf integer
 local function keep_changes(buf)
-  vim.bo[buf].buftype = "acwrite"
-  -- By its name, not by the buffer: `:w other.md` writes that file.
-  local name = vim.api.nvim_buf_get_name(buf)
-  vim.api.nvim_clear_autocmds({ group = GROUP, event = "BufWriteCmd", pattern = name })
-  vim.api.nvim_create_autocmd("BufWriteCmd", {
-    group = GROUP,
-    pattern = name,
-    desc = "cursor-agent: there is no file yet",
-    callback = function()
-      notify.notify("say where to: :w {file}", "error")
-    end,
-  })
+  M.on_write(buf, "cursor-agent: there is no file yet", function()
+    notify.notify("say where to: :w {file}", "error")
+  end)
   vim.api.nvim_create_autocmd("BufWritePost", {
     group = GROUP,
     buffer = buf,

@@ -257,22 +257,13 @@ local function buffer(decision)
   vim.b[buf].cursor_agent_decision = decision.id
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))
   vim.bo[buf].bufhidden = "hide"
-  vim.bo[buf].buftype = "acwrite"
+  require("cursor_agent.scratch").on_write(buf, "cursor-agent: save a plan, which decides nothing", function()
+    write(decision, buf)
+  end)
   vim.bo[buf].modified = false
   vim.bo[buf].filetype = "markdown"
   vim.b[buf].cursor_agent_tick = vim.b[buf].changedtick
   require("cursor_agent.actions").map(buf, "plan")
-  -- By its name, not by the buffer: `:w other.md` writes that file.
-  local name = vim.api.nvim_buf_get_name(buf)
-  vim.api.nvim_clear_autocmds({ group = GROUP, event = "BufWriteCmd", pattern = name })
-  vim.api.nvim_create_autocmd("BufWriteCmd", {
-    group = GROUP,
-    pattern = name,
-    desc = "cursor-agent: save a plan, which decides nothing",
-    callback = function()
-      write(decision, buf)
-    end,
-  })
   vim.api.nvim_create_autocmd("BufWinLeave", {
     group = GROUP,
     buffer = buf,
