@@ -572,17 +572,13 @@ T.case("the winbar calls a model as the agent does where its id says nothing", O
   nvim:wait_screen("agent  Auto")
 end)
 
+local USAGE =
+  { sessionUpdate = "usage_update", used = 34000, size = 100000, cost = { amount = 0.12, currency = "USD" } }
+
 T.case("the winbar gives up whole parts where there is little room, and never what waits", OPTS, function(nvim)
   start(nvim, {
     {
-      {
-        update = {
-          sessionUpdate = "usage_update",
-          used = 34000,
-          size = 100000,
-          cost = { amount = 0.12, currency = "USD" },
-        },
-      },
+      { update = USAGE },
       { permission = { toolCall = { toolCallId = "t", title = "`ls`", kind = "execute" } } },
     },
   }, { attention = { notify = false } })
@@ -618,14 +614,7 @@ end)
 T.case("the winbar tells time, context and what waits, the statusline in short", OPTS, function(nvim)
   start(nvim, {
     {
-      {
-        update = {
-          sessionUpdate = "usage_update",
-          used = 34000,
-          size = 100000,
-          cost = { amount = 0.12, currency = "USD" },
-        },
-      },
+      { update = USAGE },
       { text = "Working" },
       { wait_cancel = true },
     },
