@@ -131,8 +131,8 @@ function M.items(chat, before, first_line)
   return vim.list_slice(items, 1, MAX_ITEMS), start
 end
 
----LSP's CompletionItemKind of what is offered.
-local LSP_KINDS = { command = 3, file = 17, buffer = 17, symbol = 18, context = 15 }
+---LSP's CompletionItemKind of what is offered: none that completion plugins add brackets to or expand.
+local LSP_KINDS = { command = 14, file = 17, buffer = 17, symbol = 18, context = 18 }
 
 ---What begins something to complete.
 M.TRIGGERS = { "/", "@" }

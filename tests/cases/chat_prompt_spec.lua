@@ -458,6 +458,30 @@ T.case("blink.cmp and nvim-cmp get the same items", OPTS, function(nvim)
   })
 end)
 
+T.case("a command is nothing that a completion plugin adds brackets to", OPTS, function(nvim)
+  local command = { name = "compact", description = "Make it shorter", input = { hint = "[what]" } }
+  start(nvim, { { { update = { sessionUpdate = "available_commands_update", availableCommands = { command } } } } })
+  nvim:keys("go<C-s>")
+  nvim:wait_turns(1)
+  nvim:wait("#require('cursor_agent').status().commands == 1", "the command")
+  local kinds = nvim:lua([=[
+    local kinds = {}
+    for _, before in ipairs({ "/co", "@" }) do
+      local context = { line = before, cursor = { 1, #before } }
+      require("cursor_agent.completion.blink").new():get_completions(context, function(result)
+        for _, item in ipairs(result.items) do
+          kinds[vim.lsp.protocol.CompletionItemKind[item.kind]] = true
+        end
+      end)
+    end
+    return kinds
+  ]=])
+  T.ok(next(kinds) ~= nil, "there are items")
+  for _, kind in ipairs({ "Function", "Method", "Constructor", "Snippet" }) do
+    T.eq(kinds[kind], nil)
+  end
+end)
+
 T.case("prompts wait in a list that can be changed, and one can be sent now", OPTS, function(nvim)
   local agent = start(
     nvim,
