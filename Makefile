@@ -18,11 +18,12 @@ define install_file
 @cmp -s $(1) lib/$(2) || { cp $(1) lib/.$(2).new && mv -f lib/.$(2).new lib/$(2); }
 endef
 
-build: ## build the library and the companion program into lib/
-	$(CARGO) build --locked --release --target-dir $(TARGET_DIR) -p cursor-agent-nvim -p tools
+build: ## build the library and the companion programs into lib/
+	$(CARGO) build --locked --release --target-dir $(TARGET_DIR) -p cursor-agent-nvim -p tools -p adapter
 	@mkdir -p lib
 	$(call install_file,$(BUILT_LIBRARY),cursor_agent.so)
 	$(call install_file,$(RELEASE)/cursor-agent-demo,cursor-agent-demo)
+	$(call install_file,$(RELEASE)/cursor-agent-acp,cursor-agent-acp)
 	@scripts/source-id >lib/built-from
 
 demo: build ## open the chat on the demo agent; without a terminal, play one turn and print it

@@ -7,11 +7,14 @@ local root = vim.fs.dirname(vim.fn.fnamemodify(here:sub(2), ":p"))
 
 -- The plugin may not be on the runtimepath yet, or another version of it may be: these files are taken by path.
 local names = {} ---@type string[]
-for file in vim.fs.dir(root .. "/lua/cursor_agent/install") do
-  local name = "cursor_agent.install." .. file:gsub("%.lua$", "")
+local function take(name, path)
   names[#names + 1] = name
   package.loaded[name] = nil
-  package.preload[name] = loadfile(root .. "/lua/cursor_agent/install/" .. file)
+  package.preload[name] = loadfile(root .. "/lua/cursor_agent/" .. path)
+end
+take("cursor_agent.private", "private.lua")
+for file in vim.fs.dir(root .. "/lua/cursor_agent/install") do
+  take("cursor_agent.install." .. file:gsub("%.lua$", ""), "install/" .. file)
 end
 local steps = require("cursor_agent.install.steps")
 local task = require("cursor_agent.install.task")

@@ -19,6 +19,21 @@ end, {
 
 -- The names are repeated here so that mapping them costs no `require`; a test compares them with `actions.lua`.
 local map = vim.api.nvim_set_keymap
+-- Actions you may want while typing; each mapping costs a little of every start.
+local while_typing = {}
+for name in
+  (
+    "accept add-context allow-always allow-once attach-unsaved cancel close comment cycle-mode "
+    .. "decisions detach file focus follow help history-next history-prev hunk-keep hunk-undo mode "
+    .. "model new next-decision open plan-accept plan-reject prompt queue queue-send-now reject "
+    .. "reject-always reject-once reject-with-message restart retry save-unsaved send sessions stop todos "
+    .. "toggle"
+  ):gmatch("%S+")
+do
+  while_typing[name] = true
+end
+-- The name says what it does.
+local plain = { noremap = true }
 for _, name in ipairs({
   "accept",
   "add-context",
@@ -27,8 +42,14 @@ for _, name in ipairs({
   "apply-code",
   "attach-unsaved",
   "cancel",
+  "checkpoints",
   "choose-number",
   "close",
+  "comment",
+  "conflict-both",
+  "conflict-cancel",
+  "conflict-mine",
+  "conflict-theirs",
   "cycle-mode",
   "decision-details",
   "decision-later",
@@ -38,11 +59,20 @@ for _, name in ipairs({
   "explain",
   "export",
   "file",
+  "file-keep",
+  "file-undo",
   "focus",
   "follow",
+  "follow-agent",
+  "go-back",
   "help",
   "history-next",
   "history-prev",
+  "hunk-keep",
+  "hunk-next",
+  "hunk-prev",
+  "hunk-undo",
+  "keep-all",
   "log",
   "log-filter",
   "log-message",
@@ -85,21 +115,33 @@ for _, name in ipairs({
   "reject-once",
   "reject-with-message",
   "restart",
+  "retry",
+  "review",
+  "review-close",
+  "review-comment",
+  "review-follow",
+  "review-keep",
+  "review-undo",
   "save-unsaved",
   "send",
   "sessions",
   "stop",
+  "subagent",
   "todos",
   "todos-close",
   "todos-follow",
   "toggle",
+  "turn-keep",
+  "turn-undo",
+  "undo-all",
   "yank-code",
 }) do
   local lhs = "<Plug>(cursor-agent-" .. name .. ")"
   local rhs = "<Cmd>lua require('cursor_agent.actions').run('" .. name .. "')<CR>"
-  local opts = { noremap = true, desc = "cursor-agent: " .. name }
-  map("", lhs, rhs, opts)
-  map("i", lhs, rhs, opts)
+  map("", lhs, rhs, plain)
+  if while_typing[name] then
+    map("i", lhs, rhs, plain)
+  end
 end
 
 -- A chat that `:mksession` wrote down comes back where it is still there; else its windows are closed again.
@@ -115,5 +157,33 @@ vim.api.nvim_create_autocmd("SessionLoadPost", {
         return
       end
     end
+  end,
+})
+
+-- In which state of its file a buffer was loaded or written: a change an agent makes is told from yours by it, and may come
+-- before anything else of this is loaded.
+vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost" }, {
+  group = vim.api.nvim_create_augroup("cursor_agent_loaded", {}),
+  desc = "cursor-agent: take note of the state of a file",
+  callback = function(args)
+    if
+      vim.bo[args.buf].buftype ~= "" or vim.fn.fnamemodify(args.match, ":p") ~= vim.api.nvim_buf_get_name(args.buf)
+    then
+      return
+    end
+    local stat = vim.uv.fs_stat(args.match)
+    if not stat then
+      vim.b[args.buf].cursor_agent_loaded = "none"
+      return
+    end
+    local m, c = stat.mtime, stat.ctime
+    vim.b[args.buf].cursor_agent_loaded = ("%d.%d %d.%d %d %d"):format(
+      m.sec,
+      m.nsec,
+      c.sec,
+      c.nsec,
+      stat.size,
+      stat.ino
+    )
   end,
 })

@@ -10,8 +10,21 @@ local highlights = require("cursor_agent.highlights")
 local presets = require("cursor_agent.presets")
 
 local WIDTH = 78
-local BUFFERS =
-  { "chat", "prompt", "queue", "permission", "question", "plan-card", "plan", "todos", "log", "reader", "review" }
+local BUFFERS = {
+  "chat",
+  "prompt",
+  "queue",
+  "permission",
+  "question",
+  "conflict",
+  "plan-card",
+  "plan",
+  "todos",
+  "log",
+  "reader",
+  "subagent",
+  "review",
+}
 
 ---A line with a tag at its right end; on two lines where one has no room.
 ---@param left string
@@ -135,10 +148,11 @@ end
 
 function make.highlights()
   local out = {}
-  local names = vim.tbl_keys(highlights.groups)
+  local names = vim.list_extend(vim.tbl_keys(highlights.groups), vim.tbl_keys(highlights.computed))
   table.sort(names)
   for _, name in ipairs(names) do
-    out[#out + 1] = tagged(("%-30s links to %s"):format(name, highlights.groups[name]), "hl-" .. name)
+    local says = highlights.groups[name] and "links to " .. highlights.groups[name] or highlights.computed[name]
+    out[#out + 1] = tagged(("%-30s %s"):format(name, says), "hl-" .. name)
     out[#out + 1] = ("        Example: `:highlight link %s Title`"):format(name)
   end
   return table.concat(out, "\n")
@@ -150,7 +164,8 @@ function make.agents()
   table.sort(names)
   for _, name in ipairs(names) do
     local agent = presets.agents[name]
-    local shown = name == "demo" and "lib/cursor-agent-demo acp" or table.concat(agent.command, " ")
+    -- The programs of the plugin's own are shown without the directory it happens to be in.
+    local shown = table.concat(agent.command, " "):gsub("^.*/lib/cursor%-agent%-", "lib/cursor-agent-")
     out[#out + 1] = tagged(name .. ": `" .. shown .. "`", "cursor-agent-agent-" .. name)
     if presets.install_commands[name] then
       out[#out + 1] = "        Install: `" .. presets.install_commands[name] .. "`"

@@ -154,7 +154,7 @@ vim.fn.writefile({ vim.json.encode({ turns = { scene.steps } }) }, scenario)
 require("cursor_agent").setup({
   agent = "cursor",
   agents = {
-    cursor = { command = { root .. "/lib/cursor-agent-demo", "play", scenario }, status_command = { "true" } },
+    cursor = { command = { root .. "/lib/cursor-agent-demo", "play", scenario } },
   },
   window = { width = 0.55 },
 })

@@ -8,13 +8,16 @@ use serde::Deserialize;
 
 use crate::ids::{AgentId, Key, Proc, ResultId};
 use crate::process::Launch;
-use crate::secrets::Secrets;
+use crate::secrets::{Pieces, Secrets};
+use crate::sign_in::Given;
 use crate::wire_log::WireLog;
 
 /// How many of the last stderr lines are kept for an error message.
 const STDERR_LINES: usize = 40;
 /// Updates kept for sessions nobody knows yet.
 const MAX_EARLY: usize = 1_000;
+/// The id of Cursor's login.
+const CURSOR_LOGIN: &str = "cursor_login";
 
 /// How an agent is started, as the editor says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -28,18 +31,18 @@ pub struct AgentSpec {
     pub env: BTreeMap<String, String>,
     /// Where it runs.
     pub cwd: String,
-    /// What to call `authenticate` with, always.
+    /// What to call `authenticate` with when the agent asks for a login.
     pub auth_method: Option<String>,
-    /// What to call it with when the agent asks for a login, best first.
+    /// Others, best first.
     pub auth_order: Vec<String>,
-    /// Prints "Not logged in" when signed out.
-    pub status_command: Option<Vec<String>>,
     /// Logs in, in a terminal.
     pub login_command: Option<Vec<String>>,
     /// What to do when the program is not found.
     pub install_hint: Option<String>,
     /// It is Cursor's CLI.
     pub cursor: bool,
+    /// What to run instead where the program does not know the command; empty when there is nothing.
+    pub fallback: Vec<String>,
 }
 
 /// An agent.
@@ -51,6 +54,8 @@ pub struct Agent {
     pub spec: AgentSpec,
     /// How many processes there were, the running one included.
     pub generation: u32,
+    /// It runs by `fallback`.
+    pub fallen_back: bool,
     /// How far the connection is.
     pub link: Link,
     /// Who waits for what on the connection.
@@ -66,19 +71,27 @@ pub struct Agent {
     /// Sessions that were closed here; what still comes for them is nobody's.
     pub closed: HashSet<wire::SessionId>,
     /// Sessions of subagents: whose they are and the task's entry.
-    pub subagents: HashMap<wire::SessionId, (Key, Option<usize>)>,
+    pub subagents: HashMap<wire::SessionId, (Key, usize)>,
     /// Updates for sessions whose `session/new` is not answered yet.
     pub early: VecDeque<wire::SessionNotification>,
     /// The last messages.
     pub log: WireLog,
     /// The last lines of stderr.
     pub stderr: VecDeque<String>,
+    /// Whether stderr is in the middle of a private key.
+    pub stderr_pieces: Pieces,
     /// What must not be shown.
     pub secrets: Secrets,
     /// What the user has to do to log in, when it waits for that.
     pub login: Option<Login>,
     /// Authenticate was tried in this process because a session was refused.
     pub auth_tried: bool,
+    /// Why that failed.
+    pub auth_error: Option<String>,
+    /// The key or token its process was started with.
+    pub given: Option<Given>,
+    /// It does not read what is written to it.
+    pub stalled: bool,
     /// Who asked for past sessions while the agent was starting.
     pub lists: Vec<(Key, ResultId)>,
 }
@@ -101,8 +114,6 @@ pub enum Link {
 pub enum Stage {
     /// `initialize` was sent.
     Initialize,
-    /// The status command runs.
-    Status,
     /// `authenticate` was sent.
     Authenticate,
     /// The user has to log in.
@@ -119,6 +130,9 @@ pub struct Login {
     pub env: BTreeMap<String, String>,
     /// What to do, for people.
     pub label: String,
+    /// What the user was told.
+    #[serde(skip)]
+    pub message: String,
 }
 
 /// Why a call was made: what its answer is for.
@@ -160,18 +174,17 @@ pub enum Waiter {
 impl Agent {
     /// An agent that was not started yet.
     pub fn new(id: AgentId, spec: AgentSpec) -> Self {
-        let mut secrets = Secrets::of_env(&spec.env);
         // It inherits Neovim's variables as well.
-        let inherited: Vec<(String, String)> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            // Where a secret lies is none.
-            .filter(|(_, value)| !value.starts_with('/'))
-            .collect();
-        secrets.add_env(inherited.iter().map(|(name, value)| (name, value)));
+        let mut secrets = Secrets::of_own_env();
+        secrets.add_env(&spec.env);
+        secrets.add_command(&spec.command);
+        secrets.add_command(&spec.fallback);
+        secrets.publish();
         Self {
             id,
             spec,
             generation: 0,
+            fallen_back: false,
             link: Link::Stopped,
             peer: Peer::new(),
             caps: wire::AgentCapabilities::default(),
@@ -182,10 +195,14 @@ impl Agent {
             subagents: HashMap::new(),
             early: VecDeque::new(),
             log: WireLog::default(),
+            stalled: false,
             stderr: VecDeque::new(),
+            stderr_pieces: Pieces::default(),
             secrets,
             login: None,
             auth_tried: false,
+            auth_error: None,
+            given: None,
             lists: Vec::new(),
         }
     }
@@ -200,21 +217,25 @@ impl Agent {
 
     /// What to run.
     pub fn launch(&self) -> Launch {
-        self.launch_of(self.spec.command.clone())
-    }
-
-    /// Another command in the same place.
-    pub fn launch_of(&self, command: Vec<String>) -> Launch {
         Launch {
-            command,
+            command: self.command().to_vec(),
             env: self.spec.env.clone(),
             cwd: self.spec.cwd.clone(),
         }
     }
 
+    /// What is run.
+    pub fn command(&self) -> &[String] {
+        if self.fallen_back {
+            &self.spec.fallback
+        } else {
+            &self.spec.command
+        }
+    }
+
     /// The command as a person would type it, secrets removed.
     pub fn command_line(&self) -> String {
-        self.secrets.mask_command(&self.spec.command)
+        self.secrets.mask_command(self.command())
     }
 
     /// Whether its process is wanted.
@@ -230,8 +251,8 @@ impl Agent {
         if self.stderr.len() == STDERR_LINES {
             self.stderr.pop_front();
         }
-        let line = self.secrets.mask(line);
-        self.stderr.push_back(line);
+        let line = self.secrets.mask_piece(line, &mut self.stderr_pieces);
+        self.stderr.push_back(crate::process::cut_line(line));
     }
 
     /// Keeps an update for a session that may come yet.
@@ -252,6 +273,42 @@ impl Agent {
         mine.into_iter().map(|early| early.update).collect()
     }
 
+    /// Whether it is Cursor's CLI: by the options, or by the login it offers.
+    pub fn is_cursor(&self) -> bool {
+        self.spec.cursor
+            || self
+                .auth_methods
+                .iter()
+                .any(|method| method.id == CURSOR_LOGIN)
+    }
+
+    /// The key or token that signs Cursor in, so that no login is needed.
+    pub fn key(&self) -> Option<Given> {
+        self.given.filter(|_| self.is_cursor())
+    }
+
+    /// The method `authenticate` is called with: one the agent does itself.
+    pub fn auth_by_itself(&self) -> Option<&wire::AuthMethod> {
+        let itself = |method: &&wire::AuthMethod| matches!(method.kind, wire::AuthKind::Agent);
+        let wanted = self.spec.auth_method.iter().chain(&self.spec.auth_order);
+        let mut offered = wanted.filter_map(|id| {
+            let mut offered = self.auth_methods.iter().filter(itself);
+            offered.find(|method| &method.id == id)
+        });
+        offered
+            .next()
+            .or_else(|| self.auth_methods.iter().find(itself))
+    }
+
+    /// What the user has to do to log in, whatever the agent could not do itself.
+    pub fn login_by_user(&self) -> Login {
+        let by_user = self
+            .auth_methods
+            .iter()
+            .find(|method| !matches!(method.kind, wire::AuthKind::Agent));
+        self.login_by(by_user)
+    }
+
     /// What the user has to do to log in by this method.
     pub fn login_by(&self, method: Option<&wire::AuthMethod>) -> Login {
         let name = self.spec.agent.as_str();
@@ -260,13 +317,14 @@ impl Agent {
                 // The agent as it is started, with more arguments, unless it names a program.
                 let mut command = match &terminal.command {
                     Some(command) => vec![command.clone()],
-                    None => self.spec.command.clone(),
+                    None => self.command().to_vec(),
                 };
                 command.extend(terminal.args.iter().cloned());
                 Login {
                     command,
                     env: terminal.env.iter().cloned().collect(),
                     label: method.name.clone(),
+                    ..Login::default()
                 }
             }
             Some((method, wire::AuthKind::EnvVar(login))) => {

@@ -5,13 +5,16 @@ use acp::types::{self as wire, Empty};
 use acp::{FromValue, methods};
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, Link, Login, Stage, Waiter};
+use crate::agent::{Agent, AgentSpec, Link, Login, Stage, Waiter};
 use crate::effect::{Effect, Timer};
 use crate::engine::{Engine, News, Refused};
 use crate::entry::Level;
 use crate::ids::{AgentId, Key, Proc};
 use crate::outbox::Wake;
+use crate::secrets::Pieces;
 use crate::session::Phase;
+use crate::sign_in;
+use crate::text::{MESSAGE_BYTES, passage};
 
 /// After so long without an answer to `initialize` the user is told; the wait goes on.
 const HANDSHAKE_NOTICE_MS: u64 = 20_000;
@@ -28,14 +31,21 @@ impl Engine {
             return;
         };
         agent.generation += 1;
+        agent.stalled = false;
+        agent.fallen_back =
+            !agent.spec.fallback.is_empty() && self.without_acp.contains(&agent.spec.command);
         agent.peer = acp::Peer::new();
         agent.link = Link::Starting(Stage::Initialize);
         agent.stderr.clear();
+        agent.stderr_pieces = Pieces::default();
         agent.early.clear();
         agent.subagents.clear();
         agent.sessions.clear();
         agent.login = None;
         agent.auth_tried = false;
+        agent.auth_error = None;
+        // Each time: the user may have set another key since.
+        agent.given = signs_in(&agent.spec);
         let (proc, launch) = (agent.proc(), agent.launch());
         let params = hello(agent);
         self.effects.push(Effect::Spawn { proc, launch });
@@ -108,7 +118,7 @@ impl Engine {
                 result: number,
                 found,
                 pages,
-            } => self.on_list(id, key, number, found, pages + 1, result),
+            } => self.on_list(proc, key, number, found, pages + 1, result),
             Waiter::Delete { result: number } | Waiter::Logout { result: number } => {
                 let result = result
                     .map(|_| json!(true))
@@ -152,46 +162,9 @@ impl Engine {
         agent.title = response
             .agent_info
             .map(|info| info.title.unwrap_or(info.name));
-        // Cursor wants `authenticate` always; other agents only when they refuse a session without it.
-        let Some(method) = agent.spec.auth_method.clone() else {
-            return self.ready(proc);
-        };
-        if !agent
-            .auth_methods
-            .iter()
-            .any(|offered| offered.id == method)
-        {
-            return self.ready(proc);
-        }
-        match agent.spec.status_command.clone() {
-            Some(command) => {
-                agent.link = Link::Starting(Stage::Status);
-                let launch = agent.launch_of(command);
-                self.effects.push(Effect::Ask { proc, launch });
-            }
-            None => self.authenticate(proc, method),
-        }
-    }
-
-    /// What the status command said. A signed-out Cursor would never answer `authenticate`.
-    pub fn on_asked(&mut self, proc: Proc, said: Option<String>) {
-        let Some(agent) = self.live(proc) else { return };
-        if agent.link != Link::Starting(Stage::Status) {
-            return;
-        }
-        let signed_out = said.is_some_and(|said| said.to_lowercase().contains("not logged in"));
-        let method = agent.spec.auth_method.clone().unwrap_or_default();
-        if signed_out {
-            let login = agent.login_by(
-                agent
-                    .auth_methods
-                    .iter()
-                    .find(|offered| offered.id == method),
-            );
-            self.need_login(proc, login, "is not logged in");
-        } else {
-            self.authenticate(proc, method);
-        }
+        // The login is asked for only where a session is refused without it: with a key `authenticate` fails although
+        // the key works, and where there is a login it is needless.
+        self.ready(proc);
     }
 
     pub(crate) fn authenticate(&mut self, proc: Proc, method_id: String) {
@@ -209,104 +182,126 @@ impl Engine {
         });
     }
 
+    /// What came of the login. One that failed ends nothing: whether it was needed shows when a session is asked for.
     pub(crate) fn on_authenticated(&mut self, proc: Proc, result: Result<Value, RpcError>) {
         let Some(agent) = self.live(proc) else { return };
         match result {
             Ok(_) => {
                 agent.login = None;
+                agent.auth_error = None;
                 self.ready(proc);
             }
-            Err(error) => {
-                let method = agent.spec.auth_method.clone().unwrap_or_default();
-                let login = agent.login_by(
-                    agent
-                        .auth_methods
-                        .iter()
-                        .find(|offered| offered.id == method),
-                );
-                self.need_login(
-                    proc,
-                    login,
-                    &format!("could not log in: {}", rpc_message(&error)),
-                );
+            Err(error) if agent.link == Link::Starting(Stage::Authenticate) => {
+                agent.auth_error = Some(rpc_message(&error));
+                self.ready(proc);
             }
+            // The user was told to log in already.
+            Err(_) => {}
         }
     }
 
-    /// A session was refused until somebody logs in: by a method the agent does itself, or by the user.
+    /// Something was refused until somebody logs in: by a method the agent does itself, or by the user.
     pub(crate) fn auth_required(&mut self, proc: Proc, error: &RpcError) {
         let Some(agent) = self.live(proc) else { return };
-        if agent.link == Link::Starting(Stage::Authenticate) {
+        match agent.link {
             // Another session of this process was refused before: both go on after the same login.
-            return;
-        }
-        let itself = |method: &&wire::AuthMethod| matches!(method.kind, wire::AuthKind::Agent);
-        let wanted = agent.spec.auth_order.iter().find_map(|id| {
-            let mut offered = agent.auth_methods.iter().filter(itself);
-            offered.find(|method| &method.id == id)
-        });
-        let by_itself = wanted
-            .or_else(|| agent.auth_methods.iter().find(itself))
-            .map(|method| method.id.clone());
-        match by_itself {
-            Some(method) if !agent.auth_tried => {
-                agent.auth_tried = true;
-                self.authenticate(proc, method);
+            Link::Starting(Stage::Authenticate) => return,
+            Link::Starting(Stage::Login) => {
+                if let Some(login) = agent.login.clone() {
+                    self.wait_for_login(proc, &login.message);
+                }
+                return;
             }
-            _ => {
-                let by_user = agent
-                    .auth_methods
-                    .iter()
-                    .find(|method| !matches!(method.kind, wire::AuthKind::Agent));
-                let login = agent.login_by(by_user);
-                self.need_login(
-                    proc,
-                    login,
-                    &format!("asks for a login: {}", rpc_message(error)),
-                );
-            }
+            _ => {}
         }
+        if let Some(key) = agent.key() {
+            let name = agent.spec.agent.as_str();
+            let message = format!(
+                "{name} did not accept the {kind}: {why}\n  It comes from {source}: fix it, then :CursorAgent restart · or remove it and run :CursorAgent login",
+                kind = key.kind,
+                why = rpc_message(error),
+                source = key.source(name),
+            );
+            let login = agent.login_by_user();
+            return self.need_login(proc, login, message);
+        }
+        if !agent.auth_tried
+            && let Some(method) = agent.auth_by_itself().map(|method| method.id.clone())
+        {
+            agent.auth_tried = true;
+            return self.authenticate(proc, method);
+        }
+        let why = match agent.auth_error.take() {
+            Some(why) => format!("is not logged in, and could not open its login: {why}"),
+            None => format!("is not logged in: {}", rpc_message(error)),
+        };
+        self.ask_for_login(proc, &why);
     }
 
-    pub(crate) fn need_login(&mut self, proc: Proc, login: Login, why: &str) {
+    /// Tells the user to log in, and how.
+    fn ask_for_login(&mut self, proc: Proc, why: &str) {
         let Some(agent) = self.live(proc) else { return };
-        agent.link = Link::Starting(Stage::Login);
-        let next = if login.command.is_empty() {
-            login.label.clone()
-        } else {
-            ":CursorAgent login runs it".to_owned()
-        };
+        let login = agent.login_by_user();
+        let name = &agent.spec.agent;
         let message = if login.command.is_empty() {
-            format!("{} {why}\n  {next}", agent.spec.agent)
+            format!("{name} {why}\n  {}", login.label)
         } else {
+            let or = if agent.is_cursor() {
+                " · or set CURSOR_API_KEY, then :CursorAgent restart"
+            } else {
+                ""
+            };
             format!(
-                "{} {why}\n  {} · {next}, then the chat goes on by itself",
-                agent.spec.agent,
+                "{name} {why}\n  :CursorAgent login runs `{}`, then the chat goes on by itself{or}",
                 login.command.join(" ")
             )
         };
+        self.need_login(proc, login, message);
+    }
+
+    fn need_login(&mut self, proc: Proc, mut login: Login, message: String) {
+        let Some(agent) = self.live(proc) else { return };
+        agent.link = Link::Starting(Stage::Login);
+        login.message.clone_from(&message);
         agent.login = Some(login);
-        for key in self.keys_of(proc.agent) {
-            if let Some(session) = self.sessions.get_mut(&key) {
-                session.error = Some(message.clone());
-                session.phase = Phase::Waiting;
-            }
-            self.add_notice(key, Level::Warning, "agent", message.clone());
-            self.outbox.status(key);
-        }
-        if let Some(key) = self.keys_of(proc.agent).first() {
+        self.wait_for_login(proc, &message);
+        // Whoever only looks something up hears it as the answer.
+        let keys = self.keys_of(proc.agent);
+        let chat = |key: &&Key| self.sessions.get(key).is_some_and(|s| !s.wanted.lookup);
+        if let Some(key) = keys.iter().find(chat) {
             self.tell(*key, "warn", message);
+        }
+    }
+
+    /// Sessions that cannot start say why; what they have queued stays. Those that run go on.
+    fn wait_for_login(&mut self, proc: Proc, message: &str) {
+        self.serve_lists(proc.agent, Some(message));
+        for key in self.keys_of(proc.agent) {
+            let Some(session) = self.sessions.get_mut(&key) else {
+                continue;
+            };
+            self.outbox.status(key);
+            // One that was asked for meanwhile is not refused yet.
+            if session.phase != Phase::Waiting || session.error.as_deref() == Some(message) {
+                continue;
+            }
+            session.error = Some(message.to_owned());
+            self.add_notice(key, Level::Warning, "agent", message.to_owned());
         }
     }
 
     /// A login in a terminal went well. The process is started anew: one that was signed out may not look again.
     pub fn logged_in(&mut self, key: Key) -> Result<(), Refused> {
         let id = self.session(key)?.agent;
-        // One that is at work was logged in already.
-        if self
-            .agents
-            .get(&id)
-            .is_none_or(|agent| agent.link != Link::Ready)
+        let mut mine = self.sessions.values().filter(|s| s.agent == id);
+        // One that is at work was logged in already, unless its last turn failed for want of a login.
+        let is_at_work = mine.clone().any(|session| session.turn.is_some());
+        let signed_out = !is_at_work && mine.any(|session| session.signed_out);
+        if signed_out
+            || self
+                .agents
+                .get(&id)
+                .is_none_or(|agent| agent.link != Link::Ready)
         {
             self.lose_sessions(id, None);
             self.end_process(id);
@@ -321,10 +316,11 @@ impl Engine {
         agent.link = Link::Ready;
         self.serve_lists(proc.agent, None);
         for key in self.keys_of(proc.agent) {
+            self.outbox.status(key);
             if self
                 .sessions
                 .get(&key)
-                .is_some_and(|session| session.phase == Phase::Waiting)
+                .is_some_and(|session| session.phase == Phase::Waiting && !session.wanted.lookup)
             {
                 self.begin(key);
             }
@@ -338,9 +334,16 @@ impl Engine {
             Timer::Replay { key, heard } => self.on_replay_timer(key, heard),
             Timer::Cancel { key, turn } => self.on_cancel_timer(key, turn),
             Timer::Settle { key, step } => self.on_settle_timer(key, step),
+            Timer::Context { key, turn } => self.on_context_timer(key, turn),
             Timer::Handshake { proc } => {
                 let Some(agent) = self.live(proc) else { return };
-                if agent.link == Link::Starting(Stage::Initialize) {
+                let waits = agent.link == Link::Starting(Stage::Initialize);
+                let why = format!("no answer for {} s", HANDSHAKE_NOTICE_MS / 1000);
+                if waits && self.gives_up(proc, &why) {
+                    return;
+                }
+                let Some(agent) = self.live(proc) else { return };
+                if waits {
                     let message = format!(
                         "{} has not answered for {} s (`{}`)\n  it may be installing itself · :CursorAgent log shows the wire · :CursorAgent stop ends it",
                         agent.spec.agent,
@@ -355,20 +358,27 @@ impl Engine {
             Timer::Login { proc } => {
                 let Some(agent) = self.live(proc) else { return };
                 if agent.link == Link::Starting(Stage::Authenticate) {
-                    let method = agent.spec.auth_method.clone().unwrap_or_default();
-                    let login = agent.login_by(
-                        agent
-                            .auth_methods
-                            .iter()
-                            .find(|offered| offered.id == method),
-                    );
                     let why = format!(
                         "has not answered the login for {} s: it is probably signed out",
                         LOGIN_TIMEOUT_MS / 1000
                     );
-                    self.need_login(proc, login, &why);
+                    self.ask_for_login(proc, &why);
                 }
             }
+        }
+    }
+
+    /// What to do when a turn is refused for want of a login.
+    pub(crate) fn login_step(&self, key: Key) -> String {
+        let agent = self.sessions.get(&key).map(|session| session.agent);
+        let agent = agent.and_then(|id| self.agents.get(&id));
+        match agent.and_then(|agent| Some((agent.key()?, &agent.spec.agent))) {
+            Some((key, name)) => format!(
+                "It uses the {} from {}: fix it, then :CursorAgent restart",
+                key.kind,
+                key.source(name)
+            ),
+            None => ":CursorAgent login logs in".to_owned(),
         }
     }
 
@@ -381,6 +391,16 @@ impl Engine {
             .map(|agent| agent.spec.agent.clone())
             .unwrap_or_default()
     }
+}
+
+/// The key or token an agent would be started with.
+pub fn signs_in(spec: &AgentSpec) -> Option<sign_in::Given> {
+    sign_in::given(&spec.command, &spec.env, inherited)
+}
+
+/// A variable of Neovim's own environment, which the agent inherits.
+pub(crate) fn inherited(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
 /// What we say of ourselves: only what is really served.
@@ -411,6 +431,7 @@ fn hello(agent: &Agent) -> wire::InitializeRequest {
                 form: yes,
                 url: yes,
             }),
+            subagents: yes,
             meta: Some(meta),
         },
         client_info: Some(wire::Implementation {
@@ -424,6 +445,7 @@ fn hello(agent: &Agent) -> wire::InitializeRequest {
 /// An error of the agent's as a person reads it.
 pub(crate) fn rpc_message(error: &RpcError) -> String {
     // Agents put the real reason there: {"data": {"details": "…"}} or plain text.
+    let message = passage(&error.message, MESSAGE_BYTES);
     let detail = error.data.as_ref().and_then(|data| match data {
         Value::String(text) => Some(text.clone()),
         Value::Object(fields) => ["details", "message", "error"]
@@ -434,8 +456,12 @@ pub(crate) fn rpc_message(error: &RpcError) -> String {
     });
     match detail {
         Some(detail) if !error.message.contains(&detail) => {
-            format!("{} ({}): {detail}", error.message, error.code)
+            format!(
+                "{message} ({}): {}",
+                error.code,
+                passage(&detail, MESSAGE_BYTES)
+            )
         }
-        _ => format!("{} ({})", error.message, error.code),
+        _ => format!("{message} ({})", error.code),
     }
 }

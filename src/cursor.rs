@@ -14,7 +14,17 @@ use crate::entry::Level;
 use crate::ids::{Key, Proc};
 use crate::output::Output;
 use crate::todos::Todo;
-use crate::tool_call::{Content, Image, Task};
+use crate::tool_call::{Content, Image};
+
+/// Where one of Cursor's messages belongs.
+struct CursorPlace {
+    /// The session.
+    key: Key,
+    /// The tool call it names.
+    entry: Option<usize>,
+    /// The task of the subagent it comes from.
+    asker: Option<usize>,
+}
 
 impl Engine {
     /// One of Cursor's methods; `ticket` is None when it came as a notification.
@@ -58,17 +68,16 @@ impl Engine {
 
     fn on_unknown_cursor(&mut self, proc: Proc, method: &str) {
         if let Some(key) = self.busy_session(proc.agent) {
-            self.show_unknown(key, method);
+            self.show_unknown(key, None, method);
         }
     }
 
     /// None of them carries a session in the documentation: the tool call tells, else the turn that runs.
-    fn cursor_place(&mut self, proc: Proc, place: &cursor::Place) -> Option<(Key, Option<usize>)> {
+    fn cursor_place(&mut self, proc: Proc, place: &cursor::Place) -> Option<CursorPlace> {
         let by_id = place
             .session_id
             .as_ref()
-            .and_then(|id| self.place(proc, id))
-            .map(|(key, _)| key);
+            .and_then(|id| self.place(proc, id));
         let call = place.tool_call_id.as_ref().map(|id| id.as_str());
         let by_call = || {
             let mine = self
@@ -79,25 +88,28 @@ impl Engine {
                 .map(|s| s.key)
                 .next_back()
         };
+        let asker = by_id.and_then(|(_, asker)| asker);
         let key = by_id
+            .map(|(key, _)| key)
             .or_else(by_call)
             .or_else(|| self.busy_session(proc.agent))?;
-        let entry = call.and_then(|id| self.sessions.get(&key)?.transcript.tool(id));
-        Some((key, entry))
+        let entry = call.and_then(|id| self.sessions.get(&key)?.transcript.tool_of(id, asker));
+        Some(CursorPlace { key, entry, asker })
     }
 
     fn on_question(&mut self, proc: Proc, ticket: Option<Ticket>, ask: cursor::AskQuestion) {
         let place = self.cursor_place(proc, &ask.place);
         let Some(ticket) = ticket else {
             // A question nobody waits for cannot be answered, only shown.
-            if let Some((key, _)) = place {
+            if let Some(CursorPlace { key, .. }) = place {
                 let prompts = ask.questions.into_iter().map(|question| question.prompt);
                 let lines: Vec<String> = ask.title.into_iter().chain(prompts).collect();
                 self.add_notice(key, Level::Info, "agent", lines.join("\n"));
             }
             return;
         };
-        let Some((key, entry)) = place.filter(|(key, _)| !self.is_cancelling(*key)) else {
+        let place = place.filter(|place| !self.is_cancelling(place.key));
+        let Some(CursorPlace { key, entry, asker }) = place else {
             return self.respond_with(proc, ticket, &cursor::QuestionOutcome::Cancelled);
         };
         let questions: Vec<Question> = ask
@@ -127,17 +139,19 @@ impl Engine {
             .unwrap_or_default();
         self.ask(
             proc,
-            ticket,
+            Some(ticket),
             key,
             title,
             entry,
+            asker,
             Ask::Questions { questions },
         );
     }
 
     fn on_plan(&mut self, proc: Proc, ticket: Option<Ticket>, plan: cursor::CreatePlan) {
         let place = self.cursor_place(proc, &plan.place);
-        let Some((key, entry)) = place.filter(|(key, _)| !self.is_cancelling(*key)) else {
+        let place = place.filter(|place| !self.is_cancelling(place.key));
+        let Some(CursorPlace { key, entry, asker }) = place else {
             if let Some(ticket) = ticket {
                 self.respond_with(proc, ticket, &cursor::PlanOutcome::Cancelled);
             }
@@ -183,11 +197,12 @@ impl Engine {
             todos,
             phases,
         };
-        self.ask(proc, ticket, key, title, entry, Ask::Plan(Box::new(plan)));
+        let ask = Ask::Plan(Box::new(plan));
+        self.ask(proc, Some(ticket), key, title, entry, asker, ask);
     }
 
     fn on_todos(&mut self, proc: Proc, ticket: Option<Ticket>, update: cursor::UpdateTodos) {
-        let Some((key, _)) = self.cursor_place(proc, &update.place) else {
+        let Some(CursorPlace { key, .. }) = self.cursor_place(proc, &update.place) else {
             if let Some(ticket) = ticket {
                 self.respond_with(proc, ticket, &cursor::TodosOutcome::Cancelled);
             }
@@ -213,23 +228,38 @@ impl Engine {
     }
 
     fn on_task(&mut self, proc: Proc, ticket: Option<Ticket>, news: cursor::Task) {
-        if let Some((key, entry)) = self.cursor_place(proc, &news.place) {
-            let at = entry.or_else(|| self.make_tool(key, &news.place, ticket, "task"));
-            let task = Task {
-                description: news.description.clone(),
-                subagent: news.subagent_type.as_str().to_owned(),
-                model: news.model.clone(),
-                agent_id: news.agent_id.clone(),
-                duration_ms: news.duration_ms,
-            };
+        if let Some(CursorPlace { key, entry, asker }) = self.cursor_place(proc, &news.place) {
+            // A subagent that was told of has its block already, whatever the call is called.
+            let told = self.told_task(key, asker, &news);
+            let at = told
+                .or(entry)
+                .or_else(|| self.make_tool(key, &news.place, ticket, "task"));
+            if let (Some(at), Some(call)) = (at, &news.place.tool_call_id)
+                && entry.is_none()
+                && let Some(session) = self.sessions.get_mut(&key)
+            {
+                session.transcript.alias_tool(call.as_str(), asker, at);
+            }
+            let kind = news.subagent_type.as_str();
             self.change_tool(key, at, |tool| {
+                let task = crate::subagents::task_in(tool);
+                task.named = Some(news.description.clone()).filter(|text| !text.is_empty());
+                if task.subagent.is_empty() || kind != "unspecified" {
+                    kind.clone_into(&mut task.subagent);
+                }
+                task.model = news.model.clone().or(task.model.take());
+                task.agent_id = news.agent_id.clone().or(task.agent_id.take());
+                task.duration_ms = news.duration_ms.or(task.duration_ms);
+                if news.duration_ms.is_some() && task.is_live() {
+                    task.state = Some("idle".to_owned());
+                }
                 if tool.title.is_empty() {
-                    tool.title.clone_from(&task.description);
+                    tool.title.clone_from(&news.description);
                 }
                 if tool.kind == "other" {
                     "think".clone_into(&mut tool.kind);
                 }
-                if task.duration_ms.is_some() && !tool.is_over() {
+                if news.duration_ms.is_some() && !tool.is_over() {
                     "completed".clone_into(&mut tool.status);
                 } else if tool.status == "pending" {
                     "in_progress".clone_into(&mut tool.status);
@@ -237,8 +267,10 @@ impl Engine {
                 if tool.raw_input.is_none() {
                     tool.raw_input = Some(serde_json::json!({ "prompt": news.prompt }));
                 }
-                tool.task = Some(task);
             });
+            if let Some(at) = at {
+                self.name_task(key, at);
+            }
         }
         if let Some(ticket) = ticket {
             let outcome = cursor::TaskOutcome::Completed {
@@ -249,8 +281,29 @@ impl Engine {
         }
     }
 
+    /// The block of the subagent a task is about, where there is one: it goes by the id the task names, or no call stands
+    /// behind it and it is called the same.
+    fn told_task(&self, key: Key, asker: Option<usize>, news: &cursor::Task) -> Option<usize> {
+        let transcript = &self.sessions.get(&key)?.transcript;
+        let by_id = news.agent_id.as_deref().and_then(|id| {
+            let mut tasks = transcript.tasks().rev();
+            tasks.find(|(_, task)| task.is_called(id))
+        });
+        let same = |name: &Option<String>| name.as_deref() == Some(news.description.as_str());
+        let by_name = || {
+            transcript.tasks().find(|(at, task)| {
+                let entry = transcript.get(*at);
+                task.by_itself
+                    && task.named.is_none()
+                    && entry.is_some_and(|entry| entry.parent == asker)
+                    && (same(&task.title) || same(&task.purpose))
+            })
+        };
+        by_id.or_else(by_name).map(|(at, _)| at)
+    }
+
     fn on_image(&mut self, proc: Proc, ticket: Option<Ticket>, news: cursor::GenerateImage) {
-        if let Some((key, entry)) = self.cursor_place(proc, &news.place) {
+        if let Some(CursorPlace { key, entry, .. }) = self.cursor_place(proc, &news.place) {
             let at = entry.or_else(|| self.make_tool(key, &news.place, ticket, "image"));
             let image = Image {
                 path: news.file_path.clone(),
@@ -296,6 +349,7 @@ impl Engine {
                 id,
                 ..acp::types::ToolCall::default()
             },
+            false,
         )
     }
 
@@ -327,7 +381,8 @@ impl Engine {
     }
 }
 
-fn from_wire(todos: Vec<cursor::Todo>) -> Vec<Todo> {
+/// Todos as they are kept.
+pub(crate) fn from_wire(todos: Vec<cursor::Todo>) -> Vec<Todo> {
     todos
         .into_iter()
         .map(|todo| Todo {
@@ -337,7 +392,7 @@ fn from_wire(todos: Vec<cursor::Todo>) -> Vec<Todo> {
                 .status
                 .map(|status| status.as_str().to_owned())
                 .unwrap_or_default(),
-            priority: None,
+            ..Todo::default()
         })
         .collect()
 }

@@ -5,11 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use acp::message::RpcError;
 use acp::peer::Ticket;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::ids::{DecisionId, Key, Proc};
+use crate::access::Access;
+use crate::ids::{DecisionId, EditorId, Key, Proc};
+use crate::policy::Judged;
+use crate::policy::paths::Place;
 use crate::todos::Todo;
 
 /// Something that waits for the user.
@@ -21,16 +25,28 @@ pub struct Decision {
     pub key: Key,
     /// Who is to be answered.
     pub proc: Proc,
-    /// The request that is to be answered.
-    pub ticket: Ticket,
+    /// The request that is to be answered; none where the editor answers it, or nobody waits.
+    pub ticket: Option<Ticket>,
     /// What is asked, in a line.
     pub title: String,
     /// The tool call it is about.
     pub entry: Option<usize>,
+    /// The task of the subagent that asks.
+    pub subagent: Option<usize>,
     /// When it was asked, wall clock.
     pub asked_ms: u64,
     /// What is asked.
     pub ask: Ask,
+    /// The rules were asked, and leave it to the user.
+    pub checked: bool,
+    /// What the rules said, until it is that decision's turn.
+    pub judged: Option<Judged>,
+    /// Counts how often the call it is about changed: an answer to an earlier one decides nothing.
+    pub revision: u64,
+    /// What is shown of the call, to know a change of it.
+    pub shown: String,
+    /// The files the call is about, links followed.
+    pub places: Vec<Place>,
 }
 
 /// The kinds of decision.
@@ -38,14 +54,26 @@ pub struct Decision {
 pub enum Ask {
     /// May a tool run? Answered by one of the agent's options.
     Permission { options: Vec<PermissionOption> },
+    /// May a file be reached or a command be run by way of the editor? The options are ours.
+    Access {
+        options: Vec<PermissionOption>,
+        access: Box<Access>,
+    },
     /// Cursor's multiple-choice questions.
     Questions { questions: Vec<Question> },
+    /// One of them asked as a permission: the options are the answers.
+    Pick { questions: Vec<Question> },
     /// An elicitation by form: the properties of its schema as questions.
     Form { questions: Vec<Question> },
     /// An elicitation by a page to open.
     Url { url: String },
     /// Cursor's plan, to be accepted or rejected.
     Plan(Box<Plan>),
+    /// Unsaved text that an agent's text collides with: what it wants to write, or has written to disk itself.
+    Conflict {
+        path: String,
+        call: Option<EditorId>,
+    },
 }
 
 /// One of the answers a permission offers.
@@ -124,6 +152,12 @@ pub struct Phase {
 pub struct Answer {
     /// A permission's option.
     pub option: Option<String>,
+    /// A kind of option: `allow_once`, `allow_always`, `reject_once`, `reject_always`.
+    pub kind: Option<String>,
+    /// The revision the user was looking at.
+    pub revision: Option<u64>,
+    /// When it was given, as a person reads it.
+    pub at: Option<String>,
     /// Chosen options by question.
     #[serde(deserialize_with = "chosen")]
     pub answers: Option<BTreeMap<String, Vec<String>>>,
@@ -152,70 +186,178 @@ impl Answer {
 }
 
 impl Decision {
-    /// `permission`, `question` or `plan`.
+    /// `permission`, `question`, `plan` or `conflict`.
     pub fn kind(&self) -> &'static str {
         match &self.ask {
-            Ask::Permission { .. } => "permission",
-            Ask::Questions { .. } | Ask::Form { .. } | Ask::Url { .. } => "question",
+            Ask::Permission { .. } | Ask::Access { .. } => "permission",
+            Ask::Questions { .. } | Ask::Pick { .. } | Ask::Form { .. } | Ask::Url { .. } => {
+                "question"
+            }
             Ask::Plan(_) => "plan",
+            Ask::Conflict { .. } => "conflict",
         }
     }
 
-    /// Whether the answer means no.
-    pub fn is_rejection(&self, answer: &Answer) -> bool {
-        let chosen = answer.option.as_ref();
-        let says_no = |options: &[PermissionOption]| {
-            options
-                .iter()
-                .any(|option| Some(&option.id) == chosen && option.kind.starts_with("reject"))
+    /// Whether somebody waits for the answer.
+    pub fn is_awaited(&self) -> bool {
+        !matches!(self.ask, Ask::Conflict { call: None, .. })
+    }
+
+    /// What comes of an answer. One that does not fit is refused with what would.
+    pub fn reply(&self, agent: &str, answer: &Answer) -> Result<Reply, String> {
+        let result = match &self.ask {
+            Ask::Permission { options } => return permission(agent, options, answer),
+            Ask::Access { options, access } => return by_editor(agent, options, access, answer),
+            Ask::Questions { questions } => cursor_questions(questions, answer)?,
+            Ask::Pick { questions } => pick(questions, answer)?,
+            Ask::Form { questions } => form(questions, answer)?,
+            Ask::Url { .. } => json!({ "action": action(answer)? }),
+            Ask::Plan(_) => plan(answer)?,
+            Ask::Conflict { .. } => json!(crate::conflict::choice(answer)?),
         };
-        answer.reject || matches!(&self.ask, Ask::Permission { options } if says_no(options))
-    }
-
-    /// The result that goes back to the agent. An answer that does not fit is refused with what would.
-    pub fn result(&self, answer: &Answer) -> Result<Value, String> {
-        match &self.ask {
-            Ask::Permission { options } => permission(options, answer),
-            Ask::Questions { questions } => cursor_questions(questions, answer),
-            Ask::Form { questions } => form(questions, answer),
-            Ask::Url { .. } => Ok(json!({ "action": action(answer)? })),
-            Ask::Plan(_) => plan(answer),
-        }
+        Ok(Reply {
+            result: Some(Ok(result)),
+            rejected: match &self.ask {
+                Ask::Pick { .. } => None,
+                Ask::Conflict { .. } => crate::conflict::choice(answer)?.map(|id| id != "theirs"),
+                _ => (!answer.cancel).then_some(answer.reject),
+            },
+            ..Reply::default()
+        })
     }
 }
 
-fn permission(options: &[PermissionOption], answer: &Answer) -> Result<Value, String> {
+/// What comes of an answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reply {
+    /// What goes back to the agent; None when what it asked for is to be done first.
+    pub result: Option<Result<Value, RpcError>>,
+    /// Whether the user said no, if anything was decided.
+    pub rejected: Option<bool>,
+    /// The option's kind was one for good.
+    pub always: bool,
+    /// What the user has to know: the answer is not the one that was chosen.
+    pub warning: Option<String>,
+}
+
+/// What an answer chooses.
+enum Chosen<'a> {
+    Option(&'a PermissionOption),
+    /// Neither yes nor no is said: it was asked for, or no option says it.
+    Cancelled {
+        rejected: Option<bool>,
+    },
+    /// An option whose id means another one too.
+    Ambiguous(&'a PermissionOption),
+}
+
+/// Which option an answer means: for keys, rules and Lua alike. By kind, never by place, and ids differ between agents
+/// (`allow-once`, `once`, `proceed_once`, `allow_once`). What is meant once is never answered for good.
+fn choose<'a>(
+    agent: &str,
+    options: &'a [PermissionOption],
+    answer: &Answer,
+) -> Result<Chosen<'a>, String> {
     if answer.cancel {
-        return Ok(json!({ "outcome": { "outcome": "cancelled" } }));
+        return Ok(Chosen::Cancelled { rejected: None });
     }
-    let wanted = if let Some(id) = &answer.option {
-        options.iter().find(|option| option.id == *id)
-    } else if answer.accept {
-        of_kind(options, &["allow_once", "allow_always"])
-    } else if answer.reject {
-        of_kind(options, &["reject_once", "reject_always"])
-    } else {
-        None
-    };
-    match wanted {
-        Some(option) => Ok(json!({ "outcome": { "outcome": "selected", "optionId": option.id } })),
-        // An agent that offers no way to say no understands this one.
-        None if answer.reject => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
-        None => {
-            let ids: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
-            Err(format!(
-                "answer with {{ option = … }}, one of: {}",
-                ids.join(", ")
-            ))
+    let kind = match (&answer.option, &answer.kind) {
+        (Some(id), _) => {
+            let Some(option) = options.iter().find(|option| option.id == *id) else {
+                return Err(expected(options));
+            };
+            return Ok(certain(options, option));
         }
+        (None, Some(kind)) => kind.as_str(),
+        (None, None) if answer.accept => "allow_once",
+        (None, None) if answer.reject => "reject_once",
+        (None, None) => return Err(expected(options)),
+    };
+    match options.iter().find(|option| option.kind == kind) {
+        Some(option) => Ok(certain(options, option)),
+        // An agent that offers no way to say no understands this one.
+        None if kind == "reject_once" => Ok(Chosen::Cancelled {
+            rejected: Some(true),
+        }),
+        None => Err(format!(
+            "{agent} does not offer to {} here; {}",
+            kind.replace('_', " "),
+            expected(options)
+        )),
     }
 }
 
-/// By kind, never by id or place: ids differ between agents (`allow-once`, `once`, `proceed_once`, `allow_once`).
-fn of_kind<'a>(options: &'a [PermissionOption], kinds: &[&str]) -> Option<&'a PermissionOption> {
-    kinds
-        .iter()
-        .find_map(|kind| options.iter().find(|option| option.kind == *kind))
+fn certain<'a>(options: &'a [PermissionOption], option: &'a PermissionOption) -> Chosen<'a> {
+    let other = |one: &PermissionOption| one.id == option.id && one.kind != option.kind;
+    if option.id.is_empty() || options.iter().any(other) {
+        Chosen::Ambiguous(option)
+    } else {
+        Chosen::Option(option)
+    }
+}
+
+fn expected(options: &[PermissionOption]) -> String {
+    let ids: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
+    format!("answer with {{ option = … }}, one of: {}", ids.join(", "))
+}
+
+fn permission(agent: &str, options: &[PermissionOption], answer: &Answer) -> Result<Reply, String> {
+    let cancelled = || Some(Ok(json!({ "outcome": { "outcome": "cancelled" } })));
+    Ok(match choose(agent, options, answer)? {
+        Chosen::Option(option) => Reply {
+            result: Some(Ok(
+                json!({ "outcome": { "outcome": "selected", "optionId": option.id } }),
+            )),
+            rejected: Some(option.kind.starts_with("reject")),
+            always: option.kind.ends_with("_always"),
+            warning: None,
+        },
+        // A permission that is not given is none.
+        Chosen::Cancelled { .. } => Reply {
+            result: cancelled(),
+            rejected: Some(true),
+            ..Reply::default()
+        },
+        Chosen::Ambiguous(option) => Reply {
+            result: cancelled(),
+            rejected: Some(true),
+            always: false,
+            warning: Some(if option.id.is_empty() {
+                format!("{agent} gave this option no id; answered as cancelled")
+            } else {
+                format!(
+                    "{agent} uses the id \"{}\" for different options; answered as cancelled",
+                    option.id
+                )
+            }),
+        },
+    })
+}
+
+fn by_editor(
+    agent: &str,
+    options: &[PermissionOption],
+    access: &Access,
+    answer: &Answer,
+) -> Result<Reply, String> {
+    Ok(match choose(agent, options, answer)? {
+        Chosen::Option(option) if option.kind.starts_with("allow") => Reply {
+            result: None,
+            rejected: Some(false),
+            always: option.kind == "allow_always",
+            warning: None,
+        },
+        Chosen::Option(_) | Chosen::Ambiguous(_) => Reply {
+            result: Some(Err(access.refusal(answer.reason.as_deref()))),
+            rejected: Some(true),
+            ..Reply::default()
+        },
+        Chosen::Cancelled { rejected } => Reply {
+            result: Some(Err(RpcError::cancelled())),
+            rejected,
+            ..Reply::default()
+        },
+    })
 }
 
 fn cursor_questions(questions: &[Question], answer: &Answer) -> Result<Value, String> {
@@ -242,6 +384,67 @@ fn cursor_questions(questions: &[Question], answer: &Answer) -> Result<Value, St
         ));
     };
     Ok(json!({ "outcome": outcome }))
+}
+
+/// The option that leaves a question out which Cursor asks as a permission.
+pub const SKIP_OPTION: &str = "__ask_question_skip__";
+
+/// Whether the options of a permission are the answers to a question.
+pub fn is_question(options: &[PermissionOption]) -> bool {
+    options.iter().any(|option| option.id == SKIP_OPTION)
+}
+
+/// The answers among the options of such a permission: what allows once, each once.
+pub fn choices(options: &[PermissionOption]) -> Vec<Choice> {
+    let is_answer = |option: &&PermissionOption| option.id != SKIP_OPTION;
+    let once = options.iter().filter(is_answer);
+    let mut chosen: Vec<&PermissionOption> = once.filter(|o| o.kind == "allow_once").collect();
+    if chosen.is_empty() {
+        // Kinds that say nothing, or not what they should: better an answer than none.
+        chosen = options.iter().filter(is_answer).collect();
+    }
+    let mut list: Vec<Choice> = Vec::new();
+    for option in chosen {
+        if list.iter().all(|known| known.id != option.id) {
+            list.push(Choice {
+                id: option.id.clone(),
+                label: option.name.clone(),
+            });
+        }
+    }
+    list
+}
+
+fn pick(questions: &[Question], answer: &Answer) -> Result<Value, String> {
+    let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
+    if answer.cancel {
+        return Ok(json!({ "outcome": { "outcome": "cancelled" } }));
+    }
+    if answer.skip || answer.reject || answer.option.as_deref() == Some(SKIP_OPTION) {
+        return Ok(selected(SKIP_OPTION));
+    }
+    let offered = || questions.iter().flat_map(|question| &question.options);
+    if let Some(option) = &answer.option
+        && offered().any(|choice| choice.id == *option)
+    {
+        return Ok(selected(option));
+    }
+    let none = BTreeMap::new();
+    let given = answer.answers.as_ref().unwrap_or(&none);
+    check_choices(questions, given)?;
+    match given.values().flatten().next() {
+        Some(option) => Ok(selected(option)),
+        None => {
+            let id = questions
+                .first()
+                .map_or("", |question| question.id.as_str());
+            let ids: Vec<&str> = offered().map(|choice| choice.id.as_str()).collect();
+            Err(format!(
+                "answer with {{ answers = {{ [\"{id}\"] = {{ option }} }} }}, one of: {}; or {{ skip = true }}",
+                ids.join(", ")
+            ))
+        }
+    }
 }
 
 fn plan(answer: &Answer) -> Result<Value, String> {

@@ -3,6 +3,8 @@
 use imara_diff::{Algorithm, InternedInput};
 use serde::Serialize;
 
+use crate::diff_words::{self, Words};
+
 /// How many places of a text are looked at.
 const MAX_PLACES: usize = 1000;
 /// Unchanged lines kept around a change.
@@ -17,6 +19,9 @@ pub struct Hunk {
     pub new: usize,
     /// `" "`, `"+"` or `"-"`, and the line without its end.
     pub lines: Vec<(&'static str, String)>,
+    /// The words that changed within lines.
+    #[serde(skip_serializing_if = "Words::is_empty")]
+    pub words: Words,
 }
 
 /// What changed between two texts.
@@ -87,6 +92,7 @@ pub fn lines(old: &str, new: &str) -> Diff {
     };
     // Where the last hunk ends in the old text, its trailing context not counted.
     let mut end = 0;
+    let mut budget = diff_words::BUDGET;
     for change in found.hunks() {
         // Unchanged lines between this change and the one before.
         let gap = change.before.start - end;
@@ -106,15 +112,22 @@ pub fn lines(old: &str, new: &str) -> Diff {
                 old: (context_from + 1) as usize,
                 new: (change.after.start - lead + 1) as usize,
                 lines: Vec::new(),
+                words: Words::new(),
             });
         }
         if let Some(hunk) = diff.hunks.last_mut() {
             hunk.lines
                 .extend((context_from..change.before.start).map(|at| (" ", old_line(at))));
+            let removed: Vec<_> = change.before.clone().map(old_line).collect();
+            let added: Vec<_> = change.after.clone().map(new_line).collect();
+            let bytes = removed.iter().chain(&added).map(String::len).sum();
+            if let Some(left) = budget.checked_sub(bytes) {
+                budget = left;
+                diff_words::mark(&mut hunk.words, hunk.lines.len() + 1, &removed, &added);
+            }
             hunk.lines
-                .extend(change.before.clone().map(|at| ("-", old_line(at))));
-            hunk.lines
-                .extend(change.after.clone().map(|at| ("+", new_line(at))));
+                .extend(removed.into_iter().map(|line| ("-", line)));
+            hunk.lines.extend(added.into_iter().map(|line| ("+", line)));
         }
         end = change.before.end;
     }

@@ -1,115 +1,471 @@
-//! Files that are in no buffer, read and written for the agent.
+//! Files that are in no buffer, read and written for the agent: in their encoding, in bounded memory, whole or not at all.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{Access, OFlags};
+
+use crate::encoding::{self, Encoding};
 
 /// A longer file is not searched.
 const MAX_SEARCHED_BYTES: u64 = 8 * 1024 * 1024;
+/// So much is read at once, and no more.
+const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
+/// So much is held while lines are looked for.
+const PIECE_BYTES: usize = 64 * 1024;
+/// A file is rewritten in place only when all it had could be put back.
+const MAX_IN_PLACE_BYTES: u64 = 64 * 1024 * 1024;
+/// How often a write starts again because another writer replaced the file meanwhile.
+const MAX_ATTEMPTS: usize = 100;
+/// The mode of a file that takes the place of another, until it has the other's.
+const PRIVATE: u32 = 0o600;
+/// What a new file gets, less the umask.
+const PUBLIC: u32 = 0o666;
 
-/// The text of a file: all of it, or `limit` lines from `line` on (from 1).
-pub fn read(path: &str, line: Option<u64>, limit: Option<u64>) -> Result<String, String> {
-    let fail = |error: std::io::Error| format!("{path}: {error}");
-    if !std::fs::metadata(path).map_err(fail)?.is_file() {
-        // Reading a pipe or a device might never end.
-        return Err(format!("{path}: not a regular file"));
-    }
-    let bytes = std::fs::read(path).map_err(fail)?;
-    let text = String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok(slice_lines(text, line, limit))
+/// The text of a file: all of it, or `limit` lines from `line` on (from 1). `encodings` is what 'fileencodings' has.
+pub fn read(
+    path: &str,
+    line: Option<u64>,
+    limit: Option<u64>,
+    encodings: &[String],
+) -> Result<String, String> {
+    read_up_to(path, line, limit, encodings, MAX_READ_BYTES)
+        .map_err(|problem| format!("{path}: {problem}"))
 }
 
 /// The text of a file that is small enough to be searched for a part of it.
 pub fn read_for_place(path: &str) -> Option<String> {
-    let meta = std::fs::metadata(path).ok()?;
-    if !meta.is_file() || meta.len() > MAX_SEARCHED_BYTES {
-        return None;
-    }
-    read(path, None, None).ok()
+    read_up_to(path, None, None, &[], MAX_SEARCHED_BYTES).ok()
 }
 
-/// Writes a whole file beside the old one and renames it into place, so that it is never half there.
-pub fn write(path: &str, content: &str) -> Result<(), String> {
-    let fail = |error: std::io::Error| format!("{path}: {error}");
-    // Through a link, the file it leads to is meant.
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| Path::new(path).to_path_buf());
-    if let Some(dir) = target.parent() {
-        std::fs::create_dir_all(dir).map_err(fail)?;
-    }
-    let old = std::fs::metadata(&target).ok();
-    let mut beside = target.clone().into_os_string();
-    beside.push(format!(".{}.new", std::process::id()));
-    let written = std::fs::File::create(&beside)
-        .and_then(|mut file| {
-            file.write_all(content.as_bytes())
-                .and_then(|()| file.sync_all())
-        })
-        .and_then(|()| match &old {
-            Some(meta) => std::fs::set_permissions(&beside, meta.permissions()),
-            None => Ok(()),
-        })
-        .and_then(|()| std::fs::rename(&beside, &target));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.map_err(fail)
-}
-
-/// `limit` lines from `line` on, their ends kept.
-pub fn slice_lines(text: String, line: Option<u64>, limit: Option<u64>) -> String {
+fn read_up_to(
+    path: &str,
+    line: Option<u64>,
+    limit: Option<u64>,
+    encodings: &[String],
+    max: u64,
+) -> Result<String, String> {
+    let (mut file, meta) = open_regular(Path::new(path), OFlags::RDONLY).map_err(say)?;
+    let mut bytes = Vec::new();
     if line.is_none() && limit.is_none() {
-        return text;
+        if meta.len() > max {
+            return Err(too_long(meta.len(), max));
+        }
+        // It may grow while it is read, or not know its length.
+        (&mut file)
+            .take(max + 1)
+            .read_to_end(&mut bytes)
+            .map_err(say)?;
+        if length(&bytes) > max {
+            return Err(too_long(length(&bytes).max(meta.len()), max));
+        }
+        let (text, _) = encoding::decode(&bytes, encodings).ok_or_else(not_text)?;
+        return Ok(text);
     }
-    let skip = usize::try_from(line.unwrap_or(1).saturating_sub(1)).unwrap_or(usize::MAX);
-    let take = limit.map_or(usize::MAX, |limit| {
-        usize::try_from(limit).unwrap_or(usize::MAX)
-    });
-    text.split_inclusive('\n').skip(skip).take(take).collect()
+    let mut lines = Lines::new(file).map_err(say)?;
+    let marked = lines.encoding;
+    let skip = line.unwrap_or(1).saturating_sub(1);
+    lines
+        .take(skip, limit.unwrap_or(u64::MAX), max, &mut bytes)
+        .map_err(|error| {
+            if error.kind() == ErrorKind::FileTooLarge {
+                let mb = max / 1024 / 1024;
+                format!("these lines have more than {mb} MB; ask for fewer with line and limit")
+            } else {
+                say(error)
+            }
+        })?;
+    let text = marked.and_then(|encoding| encoding.decode(&bytes));
+    text.or_else(|| encoding::decode(&bytes, encodings).map(|(text, _)| text))
+        .ok_or_else(not_text)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn say(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+fn not_text() -> String {
+    "not a text file: it has bytes that no text has".to_owned()
+}
+
+fn too_long(bytes: u64, max: u64) -> String {
+    let mb = |bytes: u64| bytes.div_ceil(1024 * 1024);
+    format!(
+        "it has {} MB, more than the {} MB that can be read at once; ask for a part of it with line and limit",
+        mb(bytes),
+        mb(max)
+    )
+}
+
+/// Opens a file that is a regular one. A pipe or a device might never end, or wait for good.
+fn open_regular(path: &Path, flags: OFlags) -> std::io::Result<(File, Metadata)> {
+    let odd = || std::io::Error::other("not a regular file");
+    // A device may do something when it is merely opened.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(odd());
+    }
+    // It may be another one by now: opening must not wait, and what was opened is what counts.
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+    let file = OpenOptions::new()
+        .read(!flags.contains(OFlags::WRONLY))
+        .write(writes)
+        .custom_flags(flags.difference(OFlags::RWMODE).bits().cast_signed())
+        .open(path)?;
+    let meta = file.metadata()?;
+    if meta.is_file() {
+        Ok((file, meta))
+    } else {
+        Err(odd())
+    }
+}
+
+/// The lines of a file, looked for piece by piece.
+struct Lines {
+    file: File,
+    /// What the mark at its beginning says.
+    encoding: Option<Encoding>,
+    piece: Vec<u8>,
+}
+
+impl Lines {
+    fn new(file: File) -> std::io::Result<Self> {
+        let mut lines = Self {
+            file,
+            encoding: None,
+            piece: Vec::new(),
+        };
+        lines.next_piece()?;
+        lines.encoding = Encoding::of_mark(&lines.piece);
+        if let Some(encoding) = lines.encoding {
+            lines.piece.drain(..encoding.mark().len());
+        }
+        Ok(lines)
+    }
+
+    /// Reads on until a piece is full; it is empty at the end of the file.
+    fn next_piece(&mut self) -> std::io::Result<()> {
+        self.piece.clear();
+        let wanted = u64::try_from(PIECE_BYTES).unwrap_or(u64::MAX);
+        (&mut self.file)
+            .take(wanted)
+            .read_to_end(&mut self.piece)
+            .map(drop)
+    }
+
+    /// Adds `count` lines to `bytes` after `skip` others, their ends included.
+    fn take(
+        &mut self,
+        mut skip: u64,
+        mut count: u64,
+        max: u64,
+        bytes: &mut Vec<u8>,
+    ) -> std::io::Result<()> {
+        let newline = self.encoding.map_or(&b"\n"[..], Encoding::newline);
+        // What is left of a character when a piece ends within it.
+        let mut begun = Vec::new();
+        while !self.piece.is_empty() && count > 0 {
+            let mut piece = std::mem::take(&mut begun);
+            piece.append(&mut self.piece);
+            let whole = piece.len() - piece.len() % newline.len();
+            let mut at = 0;
+            while at < whole && count > 0 {
+                let end = line_end(&piece[at..whole], newline);
+                let past = end.map_or(whole, |end| at + end);
+                if skip == 0 {
+                    bytes.extend_from_slice(&piece[at..past]);
+                    if length(bytes) > max {
+                        return Err(ErrorKind::FileTooLarge.into());
+                    }
+                }
+                if end.is_some() && skip > 0 {
+                    skip -= 1;
+                } else if end.is_some() {
+                    count -= 1;
+                }
+                at = past;
+            }
+            begun = piece.split_off(whole);
+            self.next_piece()?;
+        }
+        if skip == 0 && count > 0 {
+            bytes.append(&mut begun);
+        }
+        Ok(())
+    }
+}
+
+/// Where the first line ends, its end included.
+fn line_end(bytes: &[u8], newline: &[u8]) -> Option<usize> {
+    if newline.len() == 1 {
+        return memchr::memchr(b'\n', bytes).map(|at| at + 1);
+    }
+    let mut units = bytes.chunks_exact(newline.len());
+    units
+        .position(|unit| unit == newline)
+        .map(|at| (at + 1) * newline.len())
+}
+
+/// Writes a whole file in the encoding it has. It is never half there, and stays the file it was: its links, its owner,
+/// its mode and what else belongs to it.
+pub fn write(path: &str, content: &str, encodings: &[String]) -> Result<(), String> {
+    write_file(path, content, encodings).map_err(|problem| format!("{path}: {problem}"))
+}
+
+fn write_file(path: &str, content: &str, encodings: &[String]) -> Result<(), String> {
+    let path = Path::new(path);
+    if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
+        && std::fs::metadata(path).is_err()
+    {
+        return Err("a link that leads nowhere; nothing was written".to_owned());
+    }
+    // Through a link, the file it leads to is meant.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if let Some(dir) = target.parent() {
+        std::fs::create_dir_all(dir).map_err(say)?;
+    }
+    for _ in 0..MAX_ATTEMPTS {
+        match open_regular(&target, OFlags::RDONLY) {
+            // Another writer has renamed a new file over the one just opened.
+            Ok((_, meta)) if meta.nlink() == 0 => {}
+            Ok((old, meta)) => match replace(&target, old, &meta, content, encodings)? {
+                Written::Whole => return Ok(()),
+                Written::Replaced => {}
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => return create(&target, content),
+            Err(error) => return Err(say(error)),
+        }
+    }
+    Err("something else keeps replacing this file; nothing was written".to_owned())
+}
+
+/// What became of a write to a file that was there.
+enum Written {
+    Whole,
+    /// Another file has taken its place; this write left no trace.
+    Replaced,
+}
+
+/// Makes a file where there was none.
+fn create(target: &Path, content: &str) -> Result<(), String> {
+    let beside = Beside::new(target, PUBLIC).map_err(say)?;
+    beside.fill(content.as_bytes()).map_err(say)?;
+    // Unlike a rename, a link is not put in the place of what somebody else made in between.
+    match std::fs::hard_link(&beside.path, target) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(
+                "something else has made this file just now; nothing was written".to_owned(),
+            );
+        }
+        Err(_) => beside.rename_to(target).map_err(say)?,
+    }
+    drop(beside);
+    sync_directory(target);
+    Ok(())
+}
+
+/// Writes a file that is there.
+fn replace(
+    target: &Path,
+    mut old: File,
+    meta: &Metadata,
+    content: &str,
+    encodings: &[String],
+) -> Result<Written, String> {
+    let read_only = "read-only; nothing was written".to_owned();
+    if meta.mode() & 0o222 == 0 || rustix::fs::access(target, Access::WRITE_OK).is_err() {
+        return Err(read_only);
+    }
+    if is_made_up(&old) {
+        return Err("not a file on a disk; nothing was written".to_owned());
+    }
+    let bytes = encoding_of(&mut old, encodings)?.encode(content)?;
+    if meta.nlink() == 1 && !has_attributes(&old) {
+        match Beside::new(target, PRIVATE) {
+            Ok(beside) => {
+                // One who may not give it to its owner writes into the owner's file.
+                if beside.become_like(meta).is_ok() {
+                    beside
+                        .fill(&bytes)
+                        .and_then(|()| beside.rename_to(target))
+                        .map_err(say)?;
+                    sync_directory(target);
+                    return Ok(Written::Whole);
+                }
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+                ) => {}
+            Err(error) => return Err(say(error)),
+        }
+    }
+    rewrite(target, meta, &bytes)
+}
+
+/// The encoding of a file that is about to be written. What is no text is not replaced by text.
+fn encoding_of(file: &mut File, encodings: &[String]) -> Result<Encoding, String> {
+    let mut bytes = Vec::new();
+    file.take(MAX_READ_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(say)?;
+    if length(&bytes) > MAX_READ_BYTES {
+        // Its beginning has to do, in whole lines.
+        let newline = Encoding::of_mark(&bytes).map_or(&b"\n"[..], Encoding::newline);
+        let whole = bytes.len() - bytes.len() % newline.len();
+        let last = if newline.len() == 1 {
+            memchr::memrchr(b'\n', &bytes)
+        } else {
+            Some(whole)
+        };
+        bytes.truncate(last.unwrap_or(whole));
+    }
+    if bytes.is_empty() {
+        return Ok(encoding::UTF8);
+    }
+    encoding::decode(&bytes, encodings)
+        .map(|(_, encoding)| encoding)
+        .ok_or_else(|| format!("{}; nothing was written", not_text()))
+}
+
+/// Whether it has access lists or other attributes, which a new file would not have.
+fn has_attributes(file: &File) -> bool {
+    let mut names = [0; 1024];
+    match rustix::fs::flistxattr(file, &mut names[..]) {
+        Ok(bytes) => bytes > 0,
+        Err(error) => error == rustix::io::Errno::RANGE,
+    }
+}
+
+/// Whether it is a setting of the system that looks like a file.
+#[cfg(target_os = "linux")]
+fn is_made_up(file: &File) -> bool {
+    // Those of /sys and /proc.
+    rustix::fs::fstatfs(file)
+        .is_ok_and(|system| system.f_type == 0x6265_6572 || system.f_type == 0x9fa0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_made_up(_: &File) -> bool {
+    false
+}
+
+/// Makes a rename outlive a crash, where that is possible.
+fn sync_directory(target: &Path) {
+    let _ = target
+        .parent()
+        .and_then(|dir| File::open(dir).ok())
+        .map(|dir| dir.sync_all());
+}
+
+/// A new file beside another one; it is gone when this is, unless it was renamed.
+struct Beside {
+    file: File,
+    path: PathBuf,
+}
+
+impl Beside {
+    fn new(target: &Path, mode: u32) -> std::io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let dir = target.parent().unwrap_or(Path::new("/"));
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let time = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap_or_default();
+            let name = format!(
+                ".cursor-agent-{}-{count}-{:x}",
+                std::process::id(),
+                time.as_nanos()
+            );
+            let path = dir.join(name);
+            // Neither another's file nor a link that was planted here.
+            let made = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(mode)
+                .open(&path);
+            match made {
+                Ok(file) => return Ok(Self { file, path }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && count < u64::MAX => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn fill(&self, bytes: &[u8]) -> std::io::Result<()> {
+        (&self.file).write_all(bytes)?;
+        self.file.sync_all()
+    }
+
+    /// Gives it the owner and the mode of another file.
+    fn become_like(&self, meta: &Metadata) -> std::io::Result<()> {
+        let mine = self.file.metadata()?;
+        if (mine.uid(), mine.gid()) != (meta.uid(), meta.gid()) {
+            std::os::unix::fs::fchown(&self.file, Some(meta.uid()), Some(meta.gid()))?;
+        }
+        let mode = std::fs::Permissions::from_mode(meta.mode() & 0o7777);
+        self.file.set_permissions(mode)
+    }
+
+    fn rename_to(&self, target: &Path) -> std::io::Result<()> {
+        std::fs::rename(&self.path, target)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // After a rename there is none of this name.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Writes into a file that has to stay the same one. When that fails, it gets back what it had.
+fn rewrite(target: &Path, meta: &Metadata, bytes: &[u8]) -> Result<Written, String> {
+    let (file, now) = open_regular(target, OFlags::RDWR | OFlags::NOFOLLOW).map_err(say)?;
+    if (now.dev(), now.ino()) != (meta.dev(), meta.ino()) {
+        return Ok(Written::Replaced);
+    }
+    if now.len() > MAX_IN_PLACE_BYTES {
+        let mb = MAX_IN_PLACE_BYTES / 1024 / 1024;
+        return Err(format!(
+            "it has more than {mb} MB and cannot be replaced by a new file; nothing was written"
+        ));
+    }
+    let mut old = Vec::new();
+    (&file).read_to_end(&mut old).map_err(say)?;
+    let written = write_over(&file, &old, bytes);
+    if written.is_err() {
+        // The room for it is there: none was given back.
+        let _ = file.write_all_at(&old, 0);
+        let _ = file.set_len(length(&old));
+        let _ = file.sync_all();
+    }
+    written.map(|()| Written::Whole).map_err(say)
+}
+
+fn write_over(file: &File, old: &[u8], new: &[u8]) -> std::io::Result<()> {
+    let both = old.len().min(new.len());
+    // What needs more room comes first, while the old text is whole.
+    file.write_all_at(&new[both..], length(&new[..both]))?;
+    if new.len() > old.len() {
+        file.sync_all()?;
+    }
+    file.write_all_at(&new[..both], 0)?;
+    file.set_len(length(new))?;
+    file.sync_all()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_counted_from_one() {
-        let slice = |line, limit| slice_lines("a\nb\nc".to_owned(), line, limit);
-        assert_eq!(slice(None, None), "a\nb\nc");
-        assert_eq!(slice(Some(2), None), "b\nc");
-        assert_eq!(slice(Some(2), Some(1)), "b\n");
-        assert_eq!(slice(Some(0), Some(2)), "a\nb\n");
-        assert_eq!(slice(Some(9), None), "");
-    }
-
-    #[test]
-    fn writes_keep_mode_and_links_and_make_directories() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().expect("a directory");
-        let at = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
-        write(&at("new/deep/file"), "one").expect("written");
-        std::fs::set_permissions(at("new/deep/file"), std::fs::Permissions::from_mode(0o755))
-            .expect("mode");
-        std::os::unix::fs::symlink(at("new/deep/file"), at("link")).expect("link");
-        write(&at("link"), "two").expect("written");
-        assert_eq!(read(&at("new/deep/file"), None, None).as_deref(), Ok("two"));
-        assert!(
-            std::fs::symlink_metadata(at("link"))
-                .expect("link")
-                .is_symlink()
-        );
-        assert_eq!(
-            std::fs::metadata(at("new/deep/file"))
-                .expect("meta")
-                .permissions()
-                .mode()
-                & 0o777,
-            0o755
-        );
-        assert!(read("/dev/zero", None, None).is_err());
-        assert!(
-            read(&at("nothing"), None, None)
-                .expect_err("no file")
-                .contains("nothing")
-        );
-    }
-}
+#[path = "disk_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@ use crate::effect::DiskOp;
 use crate::engine::{Engine, News};
 use crate::ids::{DecisionId, EditorId, Key, ResultId};
 use crate::outbox::Item;
+use crate::text::{MESSAGE_BYTES, passage};
 use crate::view::{DecisionView, Depth, EntryView, Status, entry_view};
 
 /// What making a small table costs beside its text, as bytes of the budget of a drain.
@@ -55,6 +56,8 @@ pub enum Change {
     },
     /// Something the editor has to do.
     Editor {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<Key>,
         id: EditorId,
         request: EditorRequest,
     },
@@ -68,6 +71,8 @@ pub enum Change {
     },
     /// A file changed on disk.
     Edited { key: Key, path: String },
+    /// What is undecided about these files changed.
+    Reviewed { paths: Vec<String> },
     /// To be shown at once.
     Notify {
         key: Key,
@@ -210,7 +215,7 @@ impl Engine {
             News::Withdrawn { id } => Change::Withdrawn { id },
             News::Editor { id, op } => {
                 // Taken back before the editor heard of it.
-                self.editor.get(&id)?;
+                let key = self.editor.get(&id)?.key;
                 let request = match op {
                     DiskOp::Read { path, line, limit } => EditorRequest {
                         op: "read",
@@ -227,7 +232,11 @@ impl Engine {
                         content: Some(content),
                     },
                 };
-                Change::Editor { id, request }
+                Change::Editor {
+                    key: Some(key),
+                    id,
+                    request,
+                }
             }
             News::Result { id, result } => match result {
                 Ok(value) => Change::Result {
@@ -238,10 +247,11 @@ impl Engine {
                 Err(message) => Change::Result {
                     id,
                     ok: false,
-                    value: Value::String(message),
+                    value: Value::String(passage(&message, MESSAGE_BYTES)),
                 },
             },
             News::Edited { key, path } => Change::Edited { key, path },
+            News::Reviewed { paths } => Change::Reviewed { paths },
             News::Notify {
                 key,
                 level,

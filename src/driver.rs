@@ -3,28 +3,31 @@
 //! The engine sits behind one lock. Whoever holds it, the main thread or a task here, holds it for
 //! microseconds: parsing is done before it is taken and IO after it is given back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use acp::framing::{Frame, LineBuffer, MAX_LINE_BYTES};
 use acp::message::Message;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::Signal;
-use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::context;
 use crate::disk;
 use crate::effect::{DiskOp, Effect, Timer};
 use crate::engine::{Engine, Now};
-use crate::ids::Proc;
+use crate::family::{Families, Family};
+use crate::ids::{EditorId, Proc, ResultId};
 use crate::keeper::Keeper;
+use crate::links;
 use crate::outbox::Wake;
+use crate::policy::{Judged, paths};
 use crate::process::{self, Exit, Launch, Tail};
+use crate::review::Review;
+use crate::stdin;
 
 /// Changes are shown at most once a frame.
 const FRAME_MS: u64 = 16;
@@ -32,14 +35,15 @@ const FRAME_MS: u64 = 16;
 const EXIT_WAIT: Duration = Duration::from_secs(1);
 /// How long the last stderr lines may take after that; a grandchild can hold the pipe open for ever.
 const STDERR_WAIT: Duration = Duration::from_millis(200);
-/// How long a short command such as `agent status` may run.
-const ASK_WAIT: Duration = Duration::from_secs(10);
+/// How long a prompt may wait until files are kept as they are.
+const HOLD_WAIT: Duration = Duration::from_millis(300);
 /// Between the polite signal and the other one.
 const TERM_TO_KILL: Duration = Duration::from_millis(500);
 /// How long what a dead agent left in its group may take to end after the polite signal.
 const LEFTOVER_WAIT: Duration = Duration::from_secs(2);
-/// How often is looked whether it did.
+/// How often is looked whether it did, and whether what left its group did.
 const LEFTOVER_POLL: Duration = Duration::from_millis(10);
+const FAMILY_POLL: Duration = Duration::from_millis(100);
 
 /// Owns the runtime and the engine. Cheap to clone; the runtime lives until `shutdown`.
 #[derive(Clone)]
@@ -51,7 +55,9 @@ struct Shared {
     state: Mutex<State>,
     /// A process ended.
     ended: Condvar,
+    families: Families,
     keeper: Keeper,
+    review: Review,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
     waker: Box<dyn Fn() + Send + Sync>,
@@ -64,21 +70,53 @@ struct Shared {
 
 struct State {
     engine: Engine,
+    /// What is to be done with each file, in the order it was asked for. The first is being done and was taken out.
+    disk: HashMap<String, VecDeque<Option<DiskJob>>>,
     agents: HashMap<Proc, Child>,
     terminals: HashMap<u64, Child>,
+}
+
+struct DiskJob {
+    request: EditorId,
+    op: DiskOp,
+    /// Where its path led when it was judged.
+    real: Option<String>,
+    encodings: Vec<String>,
 }
 
 /// What is held of a running process.
 #[derive(Default)]
 struct Child {
     /// Lines for its stdin; dropped to close it.
-    stdin: Option<UnboundedSender<Vec<u8>>>,
+    stdin: Option<stdin::Sender>,
+    /// Lines that wait until the review has kept the files as they are.
+    held: Option<Vec<Vec<u8>>>,
     /// Its process group, once it runs.
     pid: Option<u32>,
+    /// All that descends from it.
+    family: Family,
     /// It was told to end before it had started, or is of no use to anybody any more.
     doomed: bool,
     /// It ended; what it left in the background may still be there.
     exited: bool,
+}
+
+impl Child {
+    /// Writes a line, or keeps it while lines are held back.
+    fn write(&mut self, line: Vec<u8>) {
+        if let Some(held) = &mut self.held {
+            held.push(line);
+        } else if let Some(stdin) = &self.stdin {
+            stdin.send(line);
+        }
+    }
+
+    /// Writes what was held back.
+    fn release(&mut self) {
+        for line in self.held.take().unwrap_or_default() {
+            self.write(line);
+        }
+    }
 }
 
 impl std::fmt::Debug for Driver {
@@ -96,15 +134,26 @@ impl Driver {
             .enable_all()
             .build()?;
         let handle = runtime.handle().clone();
-        Ok(Self {
+        let families = Families::default();
+        let itself: Arc<OnceLock<Weak<Shared>>> = Arc::default();
+        let driver = itself.clone();
+        let review = Review::start(move |report| {
+            if let Some(shared) = driver.get().and_then(Weak::upgrade) {
+                Self { shared }.with(|engine| engine.on_review(report));
+            }
+        })?;
+        let driver = Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
                     engine: Engine::default(),
+                    disk: HashMap::new(),
                     agents: HashMap::new(),
                     terminals: HashMap::new(),
                 }),
                 ended: Condvar::new(),
-                keeper: Keeper::default(),
+                keeper: Keeper::new(families.id()),
+                families,
+                review,
                 runtime: Mutex::new(Some(runtime)),
                 handle,
                 waker: Box::new(waker),
@@ -112,7 +161,19 @@ impl Driver {
                 woken_ms: AtomicU64::new(0),
                 started: Instant::now(),
             }),
-        })
+        };
+        let _ = itself.set(Arc::downgrade(&driver.shared));
+        Ok(driver)
+    }
+
+    /// What agents changed on disk.
+    pub fn review(&self) -> &Review {
+        &self.shared.review
+    }
+
+    /// Now, in milliseconds since 1970.
+    pub fn wall_ms(&self) -> u64 {
+        self.now().wall_ms
     }
 
     /// Lets `f` work on the engine, then does what came of it, in order.
@@ -120,6 +181,12 @@ impl Driver {
         let mut state = self.shared.state.lock();
         state.engine.set_now(self.now());
         let result = f(&mut state.engine);
+        for watched in state.engine.take_watched() {
+            self.shared.review.tell(watched.job);
+            if let Some(proc) = watched.hold {
+                self.hold(&mut state, proc);
+            }
+        }
         // Under the lock, so that lines are written in the order they were decided on.
         for effect in state.engine.take_effects() {
             self.perform(&mut state, effect);
@@ -148,14 +215,14 @@ impl Driver {
                 break;
             }
         }
-        for pid in state.agents.values().filter_map(|agent| agent.pid) {
-            process::kill_tree(pid);
-            self.shared.keeper.forget(pid);
-        }
-        for pid in state.terminals.values().filter_map(|terminal| terminal.pid) {
-            self.shared.keeper.forget(pid);
-        }
+        let children = state.agents.values().chain(state.terminals.values());
+        let leaders: Vec<u32> = children.filter_map(|child| child.pid).collect();
         drop(state);
+        // Also what agents that have ended left in sessions of their own.
+        self.shared.families.all().kill(&leaders);
+        for pid in leaders {
+            self.shared.keeper.forget(pid);
+        }
         if let Some(runtime) = self.shared.runtime.lock().take() {
             runtime.shutdown_timeout(Duration::from_millis(100));
         }
@@ -200,47 +267,70 @@ impl Driver {
     fn perform(&self, state: &mut State, effect: Effect) {
         match effect {
             Effect::Spawn { proc, launch } => {
-                let (stdin, lines) = unbounded_channel();
+                let (stdin, lines) = stdin::channel();
+                let family = self.shared.families.found();
                 state.agents.insert(
                     proc,
                     Child {
                         stdin: Some(stdin),
+                        family: family.clone(),
                         ..Child::default()
                     },
                 );
-                self.spawn(|driver| async move { driver.run_agent(proc, launch, lines).await });
+                self.spawn(|driver| async move {
+                    driver.run_agent(proc, launch, &family, lines).await;
+                });
             }
             Effect::Write { proc, line } => {
-                if let Some(stdin) = state
-                    .agents
-                    .get(&proc)
-                    .and_then(|child| child.stdin.as_ref())
-                {
-                    // The process may be gone; its end is told by its stdout.
-                    let _ = stdin.send(line);
+                if let Some(child) = state.agents.get_mut(&proc) {
+                    child.write(line);
                 }
             }
             Effect::End { proc, grace_ms } => {
                 if let Some(child) = state.agents.get_mut(&proc) {
+                    child.release();
                     child.stdin = None;
                     child.doomed |= child.pid.is_none();
                     self.spawn(move |driver| async move { driver.end_agent(proc, grace_ms).await });
                 }
             }
             Effect::After { ms, timer } => self.after(ms, timer),
-            Effect::Ask { proc, launch } => self.spawn(move |driver| async move {
-                let said = ask(&launch).await;
-                driver.with(|engine| engine.on_asked(proc, said));
+            Effect::CliConfig { result, path } => self.spawn(move |driver| async move {
+                let read = tokio::task::spawn_blocking(move || crate::cli_config::read(&path));
+                let read = read.await.map_err(|error| error.to_string());
+                driver.with(|engine| engine.on_cli_config(result, read));
             }),
-            Effect::Disk { request, op } => self.spawn(move |driver| async move {
-                let done = tokio::task::spawn_blocking(move || match op {
-                    DiskOp::Read { path, line, limit } => disk::read(&path, line, limit),
-                    DiskOp::Write { path, content } => {
-                        disk::write(&path, &content).map(|()| String::new())
-                    }
-                });
-                let done = done.await.unwrap_or_else(|error| Err(error.to_string()));
-                driver.with(|engine| engine.on_disk(request, done));
+            Effect::ReadContext {
+                key,
+                session_id,
+                stores,
+            } => self.spawn(move |driver| async move {
+                let read = tokio::task::spawn_blocking(move || context::read(&stores));
+                if let Ok(Some(context)) = read.await {
+                    driver.with(|engine| engine.on_context(key, &session_id, context));
+                }
+            }),
+            Effect::Disk { request, op, real } => {
+                let (DiskOp::Read { path, .. } | DiskOp::Write { path, .. }) = &op;
+                let path = path.clone();
+                let encodings = state.engine.encodings.clone();
+                let queue = state.disk.entry(path.clone()).or_default();
+                let idle = queue.is_empty();
+                queue.push_back(Some(DiskJob {
+                    request,
+                    op,
+                    real,
+                    encodings,
+                }));
+                if idle {
+                    self.spawn(move |driver| async move { driver.work_off(path).await });
+                }
+            }
+            Effect::Judge { whose, case } => self.spawn(move |driver| async move {
+                let judged = tokio::task::spawn_blocking(move || case.judge(&links::Real));
+                // A panic must not leave a request without an answer: nothing is known of the call, so it is asked.
+                let judged = judged.await.unwrap_or_else(|_| Judged::unknown());
+                driver.with(|engine| engine.on_judged(whose, judged));
             }),
             Effect::Diff(job) => self.spawn(move |driver| async move {
                 let job = tokio::task::spawn_blocking(move || {
@@ -252,19 +342,30 @@ impl Driver {
                 }
             }),
             Effect::StartTerminal { terminal, launch } => {
-                state.terminals.insert(terminal, Child::default());
-                self.spawn(
-                    move |driver| async move { driver.run_terminal(terminal, launch).await },
+                let family = self.shared.families.found();
+                state.terminals.insert(
+                    terminal,
+                    Child {
+                        family: family.clone(),
+                        ..Child::default()
+                    },
                 );
+                self.spawn(move |driver| async move {
+                    driver.run_terminal(terminal, launch, &family).await;
+                });
             }
             Effect::KillTerminal { terminal } => {
                 if let Some(child) = state.terminals.get_mut(&terminal) {
                     child.doomed |= child.pid.is_none();
                     signal(child, Signal::TERM);
+                    let (pid, family) = (child.pid, child.family.clone());
                     self.spawn(move |driver| async move {
+                        signal_family(pid, family, Signal::TERM).await;
                         tokio::time::sleep(TERM_TO_KILL).await;
-                        if let Some(child) = driver.shared.state.lock().terminals.get(&terminal) {
-                            signal(child, Signal::KILL);
+                        // Its number may be another's once it has ended.
+                        let child = driver.child_of_terminal(terminal);
+                        if let Some((pid, family)) = child {
+                            signal_family(pid, family, Signal::KILL).await;
                         }
                     });
                 }
@@ -274,13 +375,38 @@ impl Driver {
                     child.doomed = true;
                     signal(child, Signal::KILL);
                     if child.exited {
-                        let pid = child.pid;
+                        let (pid, family) = (child.pid, child.family.clone());
                         state.terminals.remove(&terminal);
-                        pid.inspect(|pid| self.shared.keeper.forget(*pid));
+                        self.spawn(move |driver| async move {
+                            signal_family(pid, family, Signal::KILL).await;
+                            pid.inspect(|pid| driver.shared.keeper.forget(*pid));
+                        });
                     }
                 }
             }
         }
+    }
+
+    /// Holds back what is written to a process until the review has kept the files as they are, or for as long as that may
+    /// take.
+    fn hold(&self, state: &mut State, proc: Proc) {
+        let barrier = self.shared.review.barrier();
+        let Some(child) = state.agents.get_mut(&proc) else {
+            return;
+        };
+        if child.held.is_some() {
+            return;
+        }
+        child.held = Some(Vec::new());
+        let driver = self.clone();
+        self.shared.handle.spawn_blocking(move || {
+            let _ = barrier.recv_timeout(HOLD_WAIT);
+            let mut state = driver.shared.state.lock();
+            let Some(child) = state.agents.get_mut(&proc) else {
+                return;
+            };
+            child.release();
+        });
     }
 
     fn spawn<F>(&self, task: impl FnOnce(Self) -> F)
@@ -290,6 +416,51 @@ impl Driver {
         self.shared.handle.spawn(task(self.clone()));
     }
 
+    /// Works on something on the runtime; when it is done, the editor hears so as a `result`. Its number.
+    pub fn beside(&self, work: impl FnOnce(ResultId) + Send + 'static) -> ResultId {
+        let id = self.with(Engine::promise);
+        self.spawn(move |driver| async move {
+            let done = tokio::task::spawn_blocking(move || work(id)).await;
+            let result = done.map_err(|error| error.to_string());
+            driver.with(|engine| engine.keep_promise(id, result));
+        });
+        id
+    }
+
+    /// Does what is to be done with a file, one thing after the other.
+    async fn work_off(&self, path: String) {
+        loop {
+            let job = {
+                let mut state = self.shared.state.lock();
+                let Some(queue) = state.disk.get_mut(&path) else {
+                    return;
+                };
+                let Some(job) = queue.front_mut().and_then(Option::take) else {
+                    state.disk.remove(&path);
+                    return;
+                };
+                job
+            };
+            let (request, op, encodings) = (job.request, job.op, job.encodings);
+            let done = tokio::task::spawn_blocking(move || {
+                leads_there(&op, job.real.as_deref())?;
+                match op {
+                    DiskOp::Read { path, line, limit } => {
+                        disk::read(&path, line, limit, &encodings)
+                    }
+                    DiskOp::Write { path, content } => {
+                        disk::write(&path, &content, &encodings).map(|()| String::new())
+                    }
+                }
+            });
+            let done = done.await.unwrap_or_else(|error| Err(error.to_string()));
+            self.with(|engine| engine.on_disk(request, done));
+            if let Some(queue) = self.shared.state.lock().disk.get_mut(&path) {
+                queue.pop_front();
+            }
+        }
+    }
+
     fn after(&self, ms: u64, timer: Timer) {
         self.spawn(move |driver| async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -297,8 +468,8 @@ impl Driver {
         });
     }
 
-    async fn run_agent(&self, proc: Proc, launch: Launch, lines: UnboundedReceiver<Vec<u8>>) {
-        let mut child = match process::spawn(&launch) {
+    async fn run_agent(&self, proc: Proc, launch: Launch, family: &Family, lines: stdin::Receiver) {
+        let mut child = match process::spawn(&launch, family) {
             Ok(child) => child,
             Err(error) => {
                 self.forget_agent(proc);
@@ -319,8 +490,17 @@ impl Driver {
                 }
             }
         }
+        let waiting = lines.waiting();
         if let Some(stdin) = child.stdin.take() {
-            tokio::spawn(write_lines(stdin, lines));
+            let driver = self.clone();
+            tokio::spawn(async move {
+                let stalled = |bytes| driver.with(|engine| engine.on_stalled(proc, bytes));
+                if lines.write_to(stdin, stalled).await == stdin::End::Lost {
+                    // One that ends closes all of its pipes: then its end is told.
+                    tokio::time::sleep(EXIT_WAIT).await;
+                    driver.with(|engine| engine.on_pipe_closed(proc, "stdin"));
+                }
+            });
         }
         let stderr = child.stderr.take().map(|stderr| {
             let driver = self.clone();
@@ -334,12 +514,16 @@ impl Driver {
         let mut exited = None;
         if let Some(stdout) = child.stdout.take() {
             let mut buffer = LineBuffer::new(MAX_LINE_BYTES);
-            let reading = process::read_all(stdout, |piece| {
-                buffer.push(piece);
-                while let Some(frame) = buffer.next_frame() {
-                    self.take_frame(proc, frame);
-                }
-            });
+            let reading = process::read_when(
+                stdout,
+                || waiting.room(),
+                |piece| {
+                    buffer.push(piece);
+                    while let Some(frame) = buffer.next_frame() {
+                        self.take_frame(proc, frame);
+                    }
+                },
+            );
             exited = process::until_gone(&mut child, reading, STDERR_WAIT).await;
             if let Some(frame) = buffer.finish() {
                 self.take_frame(proc, frame);
@@ -349,15 +533,12 @@ impl Driver {
         let status = match tokio::time::timeout(EXIT_WAIT, child.wait()).await {
             Ok(status) => status.ok().or(exited),
             Err(_) => {
-                if let Some(pid) = pid {
-                    process::kill_tree(pid);
-                }
+                self.with(|engine| engine.on_pipe_closed(proc, "stdout"));
+                signal_family(pid, family.clone(), Signal::KILL).await;
                 child.wait().await.ok()
             }
         };
-        if let Some(pid) = pid {
-            process::signal_group(pid, Signal::TERM);
-        }
+        signal_family(pid, family.clone(), Signal::TERM).await;
         let stderr = match stderr {
             Some(mut task) => match tokio::time::timeout(STDERR_WAIT, &mut task).await {
                 Ok(lines) => lines.unwrap_or_default(),
@@ -370,7 +551,7 @@ impl Driver {
         };
         self.with(|engine| engine.on_exit(proc, &Exit::new(status, stderr)));
         if let Some(pid) = pid {
-            await_group(pid).await;
+            await_family(pid, family).await;
             self.shared.keeper.forget(pid);
         }
         self.forget_agent(proc);
@@ -399,13 +580,9 @@ impl Driver {
             (TERM_TO_KILL, Signal::KILL),
         ] {
             tokio::time::sleep(wait).await;
-            match self.shared.state.lock().agents.get(&proc) {
-                Some(Child { pid: Some(pid), .. }) if kind == Signal::KILL => {
-                    process::kill_tree(*pid);
-                }
-                Some(child) => signal(child, kind),
-                None => return,
-            }
+            let child = self.shared.state.lock().agents.get(&proc).map(held);
+            let Some((pid, family)) = child else { return };
+            signal_family(pid, family, kind).await;
         }
     }
 
@@ -414,8 +591,12 @@ impl Driver {
         self.shared.ended.notify_all();
     }
 
-    async fn run_terminal(&self, terminal: u64, launch: Launch) {
-        let exit = match process::spawn_merged(&launch) {
+    fn child_of_terminal(&self, terminal: u64) -> Option<(Option<u32>, Family)> {
+        self.shared.state.lock().terminals.get(&terminal).map(held)
+    }
+
+    async fn run_terminal(&self, terminal: u64, launch: Launch, family: &Family) {
+        let exit = match process::spawn_merged(&launch, family) {
             Err(error) => {
                 let message = format!("{}: {error}\n", launch.command.join(" "));
                 self.with(|engine| engine.on_terminal_output(terminal, message.as_bytes()));
@@ -449,31 +630,71 @@ impl Driver {
             }
         };
         self.with(|engine| engine.on_terminal_exit(terminal, &exit));
-        let mut state = self.shared.state.lock();
-        if let Some(child) = state.terminals.get_mut(&terminal) {
-            // What it left in the background is killed on release; a group that is gone must not be mistaken for
-            // a later one with its number.
-            child.exited = true;
-            let pid = child.pid;
-            child.pid = pid.filter(|pid| process::group_lives(*pid));
-            if child.doomed || child.pid.is_none() {
-                state.terminals.remove(&terminal);
-                // All of the group is dead, even if the system has not taken note of that yet.
-                pid.inspect(|pid| self.shared.keeper.forget(*pid));
-            }
+        let left = {
+            let family = family.clone();
+            tokio::task::spawn_blocking(move || family.lives(&[])).await
+        };
+        let Some((pid, doomed)) = self.settle_terminal(terminal, left.unwrap_or(false)) else {
+            return;
+        };
+        if doomed {
+            signal_family(None, family.clone(), Signal::KILL).await;
         }
+        // All of the group is dead, even if the system has not taken note of that yet.
+        pid.inspect(|pid| self.shared.keeper.forget(*pid));
+    }
+
+    /// A command has ended; `left`: something of it runs on. Its group and whether that was to end, unless it is kept:
+    /// what it left in the background is killed on release.
+    fn settle_terminal(&self, terminal: u64, left: bool) -> Option<(Option<u32>, bool)> {
+        let mut state = self.shared.state.lock();
+        let child = state.terminals.get_mut(&terminal)?;
+        child.exited = true;
+        let (pid, doomed) = (child.pid, child.doomed);
+        // A group that is gone must not be mistaken for a later one with its number.
+        child.pid = pid.filter(|pid| process::group_lives(*pid));
+        if !doomed && (child.pid.is_some() || left) {
+            return None;
+        }
+        state.terminals.remove(&terminal);
+        Some((pid, doomed))
     }
 }
 
-/// Waits for the rest of a group whose leader has ended and that was told to end; kills it when it does not.
-async fn await_group(pid: u32) {
+/// Waits for the rest of a family whose leader has ended and that was told to end; kills it when it does not.
+async fn await_family(pid: u32, family: &Family) {
     let until = Instant::now() + LEFTOVER_WAIT;
-    while process::group_lives(pid) {
-        if Instant::now() >= until {
-            return process::kill_tree(pid);
-        }
+    let late = || Instant::now() >= until;
+    while process::group_lives(pid) && !late() {
         tokio::time::sleep(LEFTOVER_POLL).await;
     }
+    // Those who left the group. Looking for them costs more.
+    while !late() {
+        let family = family.clone();
+        let lives = tokio::task::spawn_blocking(move || family.lives(&[])).await;
+        if !lives.unwrap_or(false) {
+            return;
+        }
+        tokio::time::sleep(FAMILY_POLL).await;
+    }
+    // The group may be gone: its number is no one's to kill then.
+    let leader = Some(pid).filter(|pid| process::group_lives(*pid));
+    signal_family(leader, family.clone(), Signal::KILL).await;
+}
+
+/// What is needed to end a child when the lock is given back.
+fn held(child: &Child) -> (Option<u32>, Family) {
+    (child.pid, child.family.clone())
+}
+
+/// Signals a group and what left it. Looking for that takes milliseconds: never under the lock.
+async fn signal_family(pid: Option<u32>, family: Family, kind: Signal) {
+    let leaders: Vec<u32> = pid.into_iter().collect();
+    let done = tokio::task::spawn_blocking(move || match kind {
+        Signal::KILL => family.kill(&leaders),
+        _ => family.signal(&leaders, kind),
+    });
+    let _ = done.await;
 }
 
 fn signal(child: &Child, kind: Signal) {
@@ -482,40 +703,19 @@ fn signal(child: &Child, kind: Signal) {
     }
 }
 
+/// Whether a path still leads where it led when it was judged: a link may have been put there since.
+fn leads_there(op: &DiskOp, real: Option<&str>) -> Result<(), String> {
+    let (DiskOp::Read { path, .. } | DiskOp::Write { path, .. }) = op;
+    match real {
+        Some(real) if paths::resolve(path, &links::Real) != real => Err(format!(
+            "{path}: it leads elsewhere by now; nothing was done"
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Writes lines until there will be no more, then closes the pipe. Lines that wait go out in one write.
-async fn write_lines(mut stdin: ChildStdin, mut lines: UnboundedReceiver<Vec<u8>>) {
-    let mut batch = Vec::new();
-    while let Some(line) = lines.recv().await {
-        batch.extend_from_slice(&line);
-        while let Ok(line) = lines.try_recv() {
-            batch.extend_from_slice(&line);
-        }
-        if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
-            return;
-        }
-        batch.clear();
-    }
-}
-
-/// Runs a short command; what it printed, or None when it cannot be run or does not end.
-async fn ask(launch: &Launch) -> Option<String> {
-    let mut child = process::spawn(launch).ok()?;
-    drop(child.stdin.take());
-    let pid = child.id();
-    let output = tokio::time::timeout(ASK_WAIT, child.wait_with_output()).await;
-    if let Some(pid) = pid {
-        process::signal_group(pid, Signal::KILL);
-    }
-    let output = output.ok()?.ok()?;
-    Some(format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    ))
 }
 
 #[cfg(test)]
@@ -602,6 +802,35 @@ mod tests {
             perform(Effect::ReleaseTerminal { terminal });
         }
         assert!(wait_for(|| driver.shared.state.lock().terminals.is_empty()));
+        driver.shutdown(Duration::from_millis(300));
+    }
+
+    #[test]
+    fn writes_of_one_file_are_done_in_the_order_they_were_asked_for() {
+        let driver = Driver::start(|| {}).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| dir.path().join(name).to_string_lossy().into_owned());
+        for number in 0..100 {
+            for path in &paths {
+                let op = DiskOp::Write {
+                    path: path.clone(),
+                    content: number.to_string(),
+                };
+                let request = EditorId(number);
+                driver.perform(
+                    &mut driver.shared.state.lock(),
+                    Effect::Disk {
+                        request,
+                        op,
+                        real: None,
+                    },
+                );
+            }
+        }
+        assert!(wait_for(|| driver.shared.state.lock().disk.is_empty()));
+        for path in &paths {
+            assert_eq!(std::fs::read_to_string(path).unwrap(), "99");
+        }
         driver.shutdown(Duration::from_millis(300));
     }
 }

@@ -1,7 +1,10 @@
 //! What the engine wants done in the world: it decides, the driver does.
 
+use std::path::PathBuf;
+
 use crate::diff::Diff;
-use crate::ids::{EditorId, Key, Proc};
+use crate::ids::{AccessId, DecisionId, EditorId, Key, Proc, ResultId};
+use crate::policy::Case;
 use crate::process::Launch;
 
 /// One thing to do. None of them blocks the caller.
@@ -15,10 +18,17 @@ pub enum Effect {
     End { proc: Proc, grace_ms: u64 },
     /// Say when so much time has passed.
     After { ms: u64, timer: Timer },
-    /// Run a short command and hand back what it printed.
-    Ask { proc: Proc, launch: Launch },
+    /// Read Cursor's own settings.
+    CliConfig { result: ResultId, path: PathBuf },
     /// Read or write a file that is in no buffer.
-    Disk { request: EditorId, op: DiskOp },
+    /// `real` is where the path led when it was judged; when it leads elsewhere by now, nothing is done.
+    Disk {
+        request: EditorId,
+        op: DiskOp,
+        real: Option<String>,
+    },
+    /// Ask the rules about a call.
+    Judge { whose: Judging, case: Box<Case> },
     /// Compare two long texts.
     Diff(Box<DiffJob>),
     /// Start a command for a terminal of ours.
@@ -27,6 +37,21 @@ pub enum Effect {
     KillTerminal { terminal: u64 },
     /// Kill it if it runs, and stop listening to it.
     ReleaseTerminal { terminal: u64 },
+    /// Look in the first of these stores there is how full the context of a session is.
+    ReadContext {
+        key: Key,
+        session_id: String,
+        stores: Vec<PathBuf>,
+    },
+}
+
+/// Whose call is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judging {
+    /// That of a permission; a later revision is another call.
+    Decision { id: DecisionId, revision: u64 },
+    /// What an agent wants to reach by way of the editor.
+    Access(AccessId),
 }
 
 /// What a timer was set for. One that no longer applies is ignored when it fires.
@@ -44,6 +69,8 @@ pub enum Timer {
     Settle { key: Key, step: u64 },
     /// A cancelled turn should have ended.
     Cancel { key: Key, turn: u64 },
+    /// The agent should have written down by now how full the context is.
+    Context { key: Key, turn: u64 },
 }
 
 /// What to do with a file on disk.

@@ -3,31 +3,40 @@
 //! It does no IO. What happened comes in by a call (`on_…` from the driver, the others from the editor);
 //! what is to be done goes out as effects, what the editor has to hear goes to the outbox.
 //! `connect.rs` has the handshake, `start_session.rs` new and past sessions, `switch.rs` modes, models and options,
-//! `failure.rs` what happens when an agent is gone, `turn.rs` prompts and turns, `inbound.rs` what agents send,
+//! `failure.rs` what happens when an agent is gone, `fallback.rs` when its program has no `acp`, `turn.rs` prompts and turns, `inbound.rs` what agents send,
 //! `serve.rs` what they ask of the editor, `cursor.rs` Cursor's own methods, `view.rs` what Lua sees.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
-use acp::message::{Junk, Message, RpcError};
+use acp::message::{Id, Junk, Message, RpcError};
 use acp::peer::{CallId, Incoming, Ticket};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::access::Access;
 use crate::agent::{Agent, AgentSpec, Link, Waiter};
-use crate::decision::{Answer, Decision};
+use crate::decision::{Answer, Ask, Decision};
 use crate::diff::Diff;
 use crate::effect::{DiffJob, DiskOp, Effect};
 use crate::entry::{Body, Level};
-use crate::ids::{AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
+use crate::ids::{AccessId, AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
 use crate::outbox::{Outbox, Wake};
+use crate::policy::paths::absolute;
+use crate::policy::{Action, Policy, call};
 use crate::session::{Session, Wanted};
 use crate::terminals::Terminals;
+use crate::text;
 use crate::tool_call::Content;
 use crate::transcript::Touched;
+use crate::watching::Watched;
 use crate::wire_log::Dir;
 
 /// How long a process that is to end may take before it is killed.
 const END_GRACE_MS: u64 = 2_000;
+/// How much of a line that is no message is looked through for secrets, and how much of it is shown.
+const MASKED_BYTES: usize = 64 * 1024;
+const JUNK_BYTES: usize = 200;
 
 /// The time, as the driver read it just before the call.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,6 +75,8 @@ pub enum News {
     },
     /// A file was changed on disk.
     Edited { key: Key, path: String },
+    /// What is undecided about these files changed.
+    Reviewed { paths: Vec<String> },
     /// Something the user should read.
     Notify {
         key: Key,
@@ -82,9 +93,17 @@ pub struct EditorCall {
     /// To be answered.
     pub ticket: Ticket,
     /// In which session.
-    pub key: Option<Key>,
-    /// What was asked.
+    pub key: Key,
+    /// The task of the subagent that asked.
+    pub asker: Option<usize>,
+    /// What is to be done.
     pub op: DiskOp,
+    /// The file as the agent named it, absolute.
+    pub said: String,
+    /// Where its path leads, links followed.
+    pub real: Option<String>,
+    /// Its row in the transcript.
+    pub row: Option<usize>,
     /// The editor left it to the disk, which is busy with it.
     pub on_disk: bool,
 }
@@ -100,13 +119,23 @@ pub struct Engine {
     /// The tool call that shows a terminal.
     pub(crate) shown_terminals: HashMap<u64, (Key, usize)>,
     pub(crate) editor: HashMap<EditorId, EditorCall>,
+    /// What 'fileencodings' has, as the editor said last.
+    pub(crate) encodings: Vec<String>,
+    /// What is being judged.
+    pub(crate) accesses: BTreeMap<AccessId, Access>,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) outbox: Outbox<News>,
     pub(crate) effects: Vec<Effect>,
+    /// What the review has yet to hear.
+    pub(crate) watched: Vec<Watched>,
+    /// Commands whose program has no `acp`.
+    pub(crate) without_acp: HashSet<Vec<String>>,
     pub(crate) last_agent: AgentId,
     pub(crate) last_key: Key,
     pub(crate) last_decision: DecisionId,
     pub(crate) last_prompt: PromptId,
     pub(crate) last_editor: EditorId,
+    pub(crate) last_access: AccessId,
     pub(crate) last_result: ResultId,
     /// The editor is going away: nothing is started any more.
     pub(crate) closing: bool,
@@ -164,13 +193,20 @@ impl Engine {
             agent
                 .secrets
                 .add_env(given.map(|pair| (&pair.name, &pair.value)));
+            for server in &wanted.mcp_servers {
+                if let acp::types::McpServer::Stdio(server) = server {
+                    agent.secrets.add_command(&server.args);
+                }
+            }
+            agent.secrets.publish();
         }
+        let lookup = wanted.lookup;
         let key = self.last_key.advance();
         self.sessions
             .insert(key, Session::new(key, id, spec.cwd, wanted));
         match self.agents.get(&id).map(|agent| &agent.link) {
-            Some(Link::Ready) => self.begin(key),
-            Some(Link::Starting(_)) => {}
+            Some(Link::Ready) if !lookup => self.begin(key),
+            Some(Link::Ready | Link::Starting(_)) => {}
             _ => self.start(id),
         }
         self.outbox.status(key);
@@ -180,6 +216,7 @@ impl Engine {
     /// Ends a session, and its process when it was the last one on it.
     pub fn close(&mut self, key: Key) -> Result<(), Refused> {
         self.end_decisions(|decision| decision.key == key, "cancelled");
+        self.cancel_accesses(|access| access.key == key);
         self.release_terminals(|terminal| terminal.key == key);
         let session = self.sessions.remove(&key).ok_or_else(|| no_session(key))?;
         let id = session.agent;
@@ -233,6 +270,10 @@ impl Engine {
     /// Starts the process anew and goes on with its sessions.
     pub fn restart(&mut self, key: Key) -> Result<(), Refused> {
         let id = self.session(key)?.agent;
+        // The program may be another one by now.
+        if let Some(agent) = self.agents.get(&id) {
+            self.without_acp.remove(&agent.spec.command);
+        }
         if self.agents.get(&id).is_some_and(Agent::is_up) {
             self.lose_sessions(id, None);
             self.end_process(id);
@@ -266,6 +307,22 @@ impl Engine {
         }
     }
 
+    /// Sets the rules for the calls that follow.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = Arc::new(policy);
+    }
+
+    /// The number of a result that is to come.
+    pub fn promise(&mut self) -> ResultId {
+        self.last_result.advance()
+    }
+
+    /// The result is there.
+    pub fn keep_promise(&mut self, id: ResultId, result: Result<(), String>) {
+        let result = result.map(|()| Value::Bool(true));
+        self.outbox.push(News::Result { id, result }, Wake::Now);
+    }
+
     /// Answers a decision.
     pub fn answer(
         &mut self,
@@ -273,16 +330,7 @@ impl Engine {
         answer: &Answer,
         how: &'static str,
     ) -> Result<(), Refused> {
-        let decision = self.decisions.get(&id).ok_or_else(|| {
-            format!(
-                "there is no decision {}: it was answered or withdrawn",
-                id.0
-            )
-        })?;
-        let result = decision.result(answer)?;
-        let rejected = (!answer.cancel).then(|| decision.is_rejection(answer));
-        self.finish_decision(id, Some(Ok(result)), how, rejected);
-        Ok(())
+        self.answer_by(id, answer, how, None)
     }
 
     /// Answers a decision for the user; an answer given by a rule leaves a line that names it.
@@ -293,24 +341,94 @@ impl Engine {
         how: &'static str,
         rule: Option<String>,
     ) -> Result<(), Refused> {
-        let told = self.decisions.get(&id).map(|decision| {
-            (
-                decision.key,
-                decision.title.clone(),
-                decision.is_rejection(answer),
+        let decision = self.decisions.get(&id).filter(|decision| decision.checked);
+        let decision = decision.ok_or_else(|| {
+            format!(
+                "there is no decision {}: it was answered or withdrawn",
+                id.0
             )
-        });
-        self.answer(id, answer, how)?;
-        if let (Some(rule), Some((key, title, rejected))) = (rule, told) {
-            let done = if rejected { "rejected" } else { "allowed" };
-            self.add_notice(
-                key,
-                Level::Info,
-                "policy",
-                format!("{done} by {rule}: {title}"),
-            );
+        })?;
+        if rule.is_some() && matches!(decision.ask, Ask::Conflict { .. }) {
+            return Err("no rule decides about unsaved text".to_owned());
+        }
+        if answer
+            .revision
+            .is_some_and(|seen| seen != decision.revision)
+        {
+            return Err("the call changed while you decided; nothing was answered".to_owned());
+        }
+        let (key, title, entry) = (decision.key, decision.title.clone(), decision.entry);
+        let reply = decision.reply(&self.agent_name(key), answer)?;
+        let own_words = match (&decision.ask, &answer.reason) {
+            (Ask::Pick { .. }, Some(words)) if answer.skip => Some(words.clone()),
+            _ => None,
+        };
+        let mut access = None;
+        match &decision.ask {
+            Ask::Access { access: asked, .. } if reply.result.is_none() => {
+                access = Some((**asked).clone());
+            }
+            Ask::Permission { .. } if reply.always && how == "user" => {
+                let at = answer.at.as_deref().unwrap_or("before");
+                self.remember(key, entry, reply.rejected == Some(true), at);
+            }
+            _ => {}
+        }
+        if let Some(text) = own_words.filter(|text| !text.trim().is_empty()) {
+            // A permission's answer has no place for words: they are the next prompt. Queued first, since the answer may
+            // end the turn.
+            let spec = crate::session::PromptSpec {
+                text,
+                ..Default::default()
+            };
+            let prompt = self.prompt(key, spec)?;
+            let _ = self.queue_move(key, prompt, 1);
+        }
+        self.finish_decision(id, reply.result, how, reply.rejected);
+        if let Some(warning) = reply.warning {
+            self.add_notice(key, Level::Warning, "policy", warning.clone());
+            self.tell(key, "warn", warning);
+        } else if let Some(rule) = rule {
+            let done = if reply.rejected == Some(true) {
+                "rejected"
+            } else {
+                "allowed"
+            };
+            let text = format!("{done} by {rule}: {title}");
+            self.add_notice(key, Level::Info, "policy", text);
+        }
+        if let Some(access) = access {
+            self.access_allowed(access, reply.always);
         }
         Ok(())
+    }
+
+    /// Answers by a rule, or by what the user said for good. What is allowed by one is allowed once: an agent that does
+    /// not offer that has to ask.
+    pub(crate) fn answer_by_rule(&mut self, id: DecisionId, action: Action, rule: String) -> bool {
+        let answer = Answer {
+            accept: action == Action::Allow,
+            reject: action == Action::Reject,
+            ..Answer::default()
+        };
+        self.answer_by(id, &answer, "policy", Some(rule)).is_ok()
+    }
+
+    /// Remembers an answer that was meant for good: some agents forget it.
+    fn remember(&mut self, key: Key, entry: Option<usize>, rejected: bool, at: &str) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let tool = entry.and_then(|at| session.transcript.get(at)?.tool());
+        if let Some(tool) = tool {
+            let action = if rejected {
+                Action::Reject
+            } else {
+                Action::Allow
+            };
+            let said = format!("your “always” of {at}");
+            session.always.insert(call::signature(tool), (action, said));
+        }
     }
 
     /// Ends the decisions that match, each answered as cancelled.
@@ -322,11 +440,11 @@ impl Engine {
             .map(|d| d.id)
             .collect();
         for id in ids {
-            let result = self
+            let reply = self
                 .decisions
                 .get(&id)
-                .and_then(|decision| decision.result(&Answer::cancelled()).ok());
-            self.finish_decision(id, result.map(Ok), how, None);
+                .and_then(|decision| decision.reply("", &Answer::cancelled()).ok());
+            self.finish_decision(id, reply.and_then(|reply| reply.result), how, None);
         }
     }
 
@@ -342,8 +460,15 @@ impl Engine {
         let Some(decision) = self.decisions.remove(&id) else {
             return;
         };
-        if let Some(result) = result {
-            self.respond(decision.proc, decision.ticket, result);
+        let answered = result.is_some();
+        match (decision.ticket, result) {
+            (Some(ticket), Some(result)) => self.respond(decision.proc, ticket, result),
+            _ => self.end_conflict(&decision, answered && how != "user"),
+        }
+        if let (Ask::Access { .. }, Some(at), true) = (&decision.ask, decision.entry, answered) {
+            let said_no = rejected == Some(true);
+            let status = if said_no { "failed" } else { "cancelled" };
+            self.end_row(decision.key, at, status, said_no);
         }
         if let Some(entry) = decision.entry
             && let Some(session) = self.sessions.get_mut(&decision.key)
@@ -358,7 +483,14 @@ impl Engine {
                 .find(|other| other.key == decision.key && other.entry == Some(entry))
                 .map(|other| other.id);
             tool.rejected = rejected.unwrap_or(tool.rejected);
+            tool.allowed = rejected.map_or(tool.allowed, |rejected| !rejected);
+            if matches!(decision.ask, Ask::Permission { .. }) {
+                tool.cancelled = how == "cancelled";
+            }
             self.outbox.entry(decision.key, entry);
+        }
+        if let Some(task) = decision.subagent {
+            self.count_waiting(decision.key, task);
         }
         self.outbox.push(
             News::Decided {
@@ -369,6 +501,9 @@ impl Engine {
             Wake::Now,
         );
         self.outbox.status(decision.key);
+        if !decision.checked {
+            self.serve_judged(decision.proc);
+        }
     }
 
     /// One frame of text arrived: its messages in order, the line for the log.
@@ -378,11 +513,15 @@ impl Engine {
         agent.log.push(now, Dir::In, line);
         for message in messages {
             let Some(agent) = self.live(proc) else { return };
+            if let Err(Junk::Unreadable { id, method, why }) = &message {
+                self.on_unreadable(proc, id.clone(), method, why);
+                continue;
+            }
             let Ok(message) = message else {
                 // Never answered: some agents print banners and warnings to stdout.
-                let shown = agent
-                    .secrets
-                    .mask(&String::from_utf8_lossy(&line[..line.len().min(200)]));
+                let whole = &line[..line.len().min(MASKED_BYTES)];
+                let mut shown = agent.secrets.mask(&String::from_utf8_lossy(whole));
+                shown.truncate(shown.floor_char_boundary(JUNK_BYTES));
                 crate::log::write(
                     "info",
                     &format!("{}: not a message: {shown}", agent.spec.agent),
@@ -409,6 +548,54 @@ impl Engine {
                     crate::log::write("info", &format!("an answer nobody waits for: {id:?}"))
                 }
             }
+        }
+    }
+
+    /// A message that is JSON, but more than can be read: a request is answered, and the user told what is missing.
+    fn on_unreadable(&mut self, proc: Proc, id: Option<Id>, method: &str, why: &str) {
+        let Some(agent) = self.live(proc) else { return };
+        let method = text::label(method, 80);
+        let name = agent.spec.agent.clone();
+        crate::log::write("warn", &format!("{name}: {method} cannot be read: {why}"));
+        let answered = id.is_some() && agent.is_up();
+        if let Some(id) = id.filter(|_| answered) {
+            let message = Message::Response {
+                id,
+                result: Err(RpcError::new(
+                    RpcError::INVALID_REQUEST,
+                    format!("{method} cannot be read: {why}"),
+                )),
+            };
+            self.write(proc.agent, message.to_line());
+        }
+        let done = if answered { "refused" } else { "left out" };
+        let text = format!(
+            "{name} sent a message that cannot be read ({method}: {why}); it was {done}. :CursorAgent log has it"
+        );
+        for key in self.keys_of(proc.agent) {
+            self.add_notice(key, Level::Warning, "error", text.clone());
+        }
+    }
+
+    /// The agent reads nothing of what was written to it, of which so many bytes wait; None: it reads again.
+    pub fn on_stalled(&mut self, proc: Proc, bytes: Option<usize>) {
+        let Some(agent) = self.live(proc) else { return };
+        agent.stalled = bytes.is_some();
+        let name = agent.spec.agent.clone();
+        let keys = self.keys_of(proc.agent);
+        for key in &keys {
+            self.outbox.status(*key);
+        }
+        let Some(bytes) = bytes else { return };
+        let text = format!(
+            "{name} has stopped reading what is sent to it: {} kB are waiting\n  they are sent as soon as it reads again · :CursorAgent restart starts it again",
+            bytes.div_ceil(1000)
+        );
+        for key in &keys {
+            self.add_notice(*key, Level::Warning, "error", text.clone());
+        }
+        if let Some(key) = keys.first() {
+            self.tell(*key, "warn", text);
         }
     }
 
@@ -461,6 +648,7 @@ impl Engine {
             old,
             new,
             diff,
+            ..
         }) = tool.content.get_mut(job.content)
         else {
             return;
@@ -476,12 +664,21 @@ impl Engine {
         let path = path.clone();
         if tool.has_edited() {
             let hunks = tool.hunks_of(&path);
-            let path = crate::inbound::absolute(&session.cwd, &path);
+            let path = absolute(&session.cwd, self.policy.home(), &path);
             if let Some(change) = session.changes.iter_mut().find(|c| c.path == path) {
                 change.hunks = hunks;
             }
         }
+        let decision = tool.decision;
         self.outbox.entry(job.key, job.entry);
+        if let Some(id) = decision
+            && self
+                .decisions
+                .get(&id)
+                .is_some_and(|decision| decision.checked)
+        {
+            self.announce(id);
+        }
     }
 
     pub(crate) fn session(&self, key: Key) -> Result<&Session, Refused> {
@@ -574,6 +771,7 @@ impl Engine {
             self.write(proc.agent, line);
         }
         self.withdraw_calls(|call| call.proc == proc);
+        self.take_accesses(|access| access.proc == proc);
         self.effects.push(Effect::End { proc, grace_ms });
         self.forget_calls(proc);
     }
@@ -602,18 +800,32 @@ impl Engine {
 
     /// Adds a notice to a transcript.
     pub(crate) fn add_notice(&mut self, key: Key, level: Level, about: &'static str, text: String) {
+        self.add_notice_in(key, None, level, about, text);
+    }
+
+    /// Adds a notice to a subagent's block.
+    pub(crate) fn add_notice_in(
+        &mut self,
+        key: Key,
+        parent: Option<usize>,
+        level: Level,
+        about: &'static str,
+        text: String,
+    ) {
         let now = self.now.wall_ms;
         if let Some(session) = self.sessions.get_mut(&key) {
-            if let Some(entry) = session.transcript.end_message(None, now) {
+            if let Some(entry) = session.transcript.end_message(parent, now) {
                 self.outbox.entry(key, entry);
             }
-            let entry = session.transcript.notice(level, about, text, now);
+            let text = text::message(text);
+            let entry = session.transcript.notice(parent, level, about, text, now);
             self.outbox.entry(key, entry);
         }
     }
 
     /// Says something to the user at once.
     pub(crate) fn tell(&mut self, key: Key, level: &'static str, message: String) {
+        let message = text::message(message);
         self.outbox.push(
             News::Notify {
                 key,
@@ -637,23 +849,28 @@ impl Engine {
             .push(News::Event { key, name, data }, Wake::Soon);
     }
 
-    /// All tool calls of a session that have not ended are over: the turn is.
+    /// All tool calls of a session that have not ended are over: the turn is. Subagents that are at work go on.
     pub(crate) fn end_tools(&mut self, key: Key, status: &str) {
-        let Some(session) = self.sessions.get_mut(&key) else {
+        let Some(session) = self.sessions.get(&key) else {
             return;
         };
+        let goes_on = |at: usize| status == "completed" && session.transcript.is_at_work(at);
         let open: Vec<usize> = session
             .transcript
             .entries()
             .iter()
             .enumerate()
-            .filter(|(_, entry)| {
-                !entry.done && matches!(&entry.body, Body::Tool(tool) if !tool.is_over())
+            .filter(|(at, entry)| {
+                let open =
+                    !entry.done && matches!(&entry.body, Body::Tool(tool) if !tool.is_over());
+                open && !goes_on(*at)
             })
             .map(|(at, _)| at)
             .collect();
         for &at in &open {
-            if let Some(entry) = session.transcript.get_mut(at) {
+            self.assume_ended(key, at, status != "completed");
+            let session = self.sessions.get_mut(&key);
+            if let Some(entry) = session.and_then(|session| session.transcript.get_mut(at)) {
                 entry.done = true;
                 entry.duration_ms = Some(self.now.wall_ms.saturating_sub(entry.started_ms));
                 if let Some(tool) = entry.tool_mut() {

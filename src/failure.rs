@@ -6,7 +6,8 @@ use crate::agent::{Agent, Link};
 use crate::engine::Engine;
 use crate::entry::Level;
 use crate::ids::{AgentId, Key, Proc};
-use crate::process::Exit;
+use crate::process::{Exit, cut_line};
+use crate::secrets::Pieces;
 use crate::session::Phase;
 
 impl Engine {
@@ -19,10 +20,20 @@ impl Engine {
         self.let_go(proc, 0);
     }
 
+    /// It runs, but closed one of its pipes: nothing can be said to it, or by it, any more.
+    pub fn on_pipe_closed(&mut self, proc: Proc, pipe: &str) {
+        if self.live(proc).is_some_and(|agent| agent.is_up()) {
+            self.refuse(
+                proc,
+                &format!("closed its {pipe} while it was running, and was stopped"),
+            );
+        }
+    }
+
     /// The program could not be started.
     pub fn on_spawn_error(&mut self, proc: Proc, error: &std::io::Error) {
         let Some(agent) = self.live(proc) else { return };
-        let program = agent.spec.command.first().cloned().unwrap_or_default();
+        let program = agent.command().first().cloned().unwrap_or_default();
         let message = if error.kind() == std::io::ErrorKind::NotFound {
             let hint = agent.spec.install_hint.clone();
             let hint = hint.unwrap_or_else(|| {
@@ -40,6 +51,7 @@ impl Engine {
                 agent.command_line()
             )
         };
+        let message = agent.secrets.mask(&message);
         agent.link = Link::Failed(message.clone());
         self.forget_calls(proc);
         self.lose_sessions(proc.agent, Some(&message));
@@ -54,9 +66,13 @@ impl Engine {
 
     /// The process is gone. Everybody who waited for it is told.
     pub fn on_exit(&mut self, proc: Proc, exit: &Exit) {
+        if self.falls_back(proc, exit) {
+            return;
+        }
         self.forget_calls(proc);
         self.release_terminals(|terminal| terminal.proc == proc);
         self.withdraw_calls(|call| call.proc == proc);
+        self.take_accesses(|access| access.proc == proc);
         self.withdraw_decisions(proc);
         let in_turn = self
             .sessions
@@ -64,10 +80,11 @@ impl Engine {
             .any(|s| s.agent == proc.agent && s.turn.is_some());
         let Some(agent) = self.live(proc) else { return };
         let wanted = agent.link == Link::Stopped;
+        let mut pieces = Pieces::default();
         let stderr: Vec<String> = exit
             .stderr
             .iter()
-            .map(|line| agent.secrets.mask(line))
+            .map(|line| cut_line(agent.secrets.mask_piece(line, &mut pieces)))
             .collect();
         if !wanted && !matches!(agent.link, Link::Failed(_)) {
             let during = match &agent.link {
@@ -114,6 +131,7 @@ impl Engine {
                 .get(&key)
                 .is_some_and(|session| session.turn.is_some());
             self.abort_turn(key, error);
+            self.end_subagents(key);
             if let Some(session) = self.sessions.get_mut(&key) {
                 session.phase = Phase::Lost;
                 session.error = error.map(str::to_owned);
@@ -152,9 +170,10 @@ fn failure(agent: &Agent, what: &str, stderr: Option<&[String]>) -> String {
         [] => "it said nothing on stderr".to_owned(),
         lines => lines.join("\n    "),
     };
-    format!(
+    let message = format!(
         "{}: the agent {what}\n  {} → {said}\n  :CursorAgent restart tries again · :CursorAgent log shows the wire · :checkhealth cursor_agent",
         agent.spec.agent,
         agent.command_line()
-    )
+    );
+    agent.secrets.mask(&message)
 }

@@ -40,6 +40,10 @@ id!(
     EditorId
 );
 id!(
+    /// A file or a command an agent wants to reach by way of the editor.
+    AccessId
+);
+id!(
     /// A call of the user's whose answer comes as a `result`.
     ResultId
 );

@@ -6,16 +6,18 @@ use acp::types::{self as wire, ContentBlock, SessionUpdate};
 use acp::{FromValue, methods};
 use serde_json::{Value, json};
 
-use crate::agent::{Link, Stage, Waiter};
+use crate::agent::{Agent, Link, Stage, Waiter};
 use crate::effect::{DiffJob, Effect};
 use crate::engine::{Engine, News};
 use crate::entry::Level;
 use crate::ids::{AgentId, Key, Proc};
 use crate::outbox::Wake;
+use crate::policy::paths::absolute;
 use crate::session::Phase;
+use crate::subagents;
 use crate::todos::{self, Todo};
 use crate::tool_call::{Content, ToolCall};
-use crate::transcript::Voice;
+use crate::transcript::{Transcript, Voice};
 
 impl Engine {
     /// A notification arrived.
@@ -46,12 +48,12 @@ impl Engine {
             .or_else(|| self.busy_session(proc.agent));
         crate::log::write("info", &format!("unknown notification {method}"));
         if let Some(key) = key {
-            self.show_unknown(key, method);
+            self.show_unknown(key, None, method);
         }
     }
 
     /// Shows something nobody knows, once per session and kind.
-    pub(crate) fn show_unknown(&mut self, key: Key, kind: &str) {
+    pub(crate) fn show_unknown(&mut self, key: Key, parent: Option<usize>, kind: &str) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -59,22 +61,47 @@ impl Engine {
             let text = format!(
                 "the agent sent \"{kind}\", which this plugin does not know; :CursorAgent log has it"
             );
-            self.add_notice(key, Level::Info, "unknown", text);
+            self.add_notice_in(key, parent, Level::Info, "unknown", text);
         }
     }
 
     fn on_update(&mut self, proc: Proc, notification: wire::SessionNotification) {
-        match self.place(proc, &notification.session_id) {
-            Some((key, parent)) => {
-                let agent = self.agents.get(&proc.agent);
-                let own = agent
-                    .is_some_and(|agent| agent.sessions.contains_key(&notification.session_id));
-                if own {
-                    self.apply(key, parent, notification.update);
-                } else {
-                    self.apply_of_subagent(key, parent, notification.update);
+        let from = &notification.session_id;
+        if !subagents::is_work(&notification.update)
+            && self.is_stranger(proc, from)
+            && !self.is_making_one(proc.agent)
+        {
+            // What a session nobody knows can do is of no use to anybody.
+            return;
+        }
+        match self.place(proc, from) {
+            Some((key, parent)) => match notification.update {
+                SessionUpdate::Subagent(news) => {
+                    self.on_subagent(proc, (key, parent), from, &news);
                 }
-            }
+                SessionUpdate::SessionMessage(message) => {
+                    self.on_session_message(proc, (key, parent), from, *message, true);
+                }
+                SessionUpdate::SessionMessageChunk(message) => {
+                    self.on_session_message(proc, (key, parent), from, *message, false);
+                }
+                update => {
+                    let agent = self.agents.get(&proc.agent);
+                    let own = agent.is_some_and(|agent| agent.sessions.contains_key(from));
+                    let told = (own && self.takes_updates(key))
+                        .then(|| self.told_parent(key, notification.meta.as_ref(), &update))
+                        .flatten();
+                    let parent = parent.or(told);
+                    if let Some(task) = parent {
+                        self.heard_from(key, task);
+                    }
+                    if own && told.is_none() {
+                        self.apply(key, None, update);
+                    } else {
+                        self.apply_of_subagent(key, parent, update);
+                    }
+                }
+            },
             None => {
                 let Some(agent) = self.live(proc) else { return };
                 if !agent.closed.contains(&notification.session_id) {
@@ -99,37 +126,8 @@ impl Engine {
         }
     }
 
-    /// Where a session id belongs: to a session of ours, or to a subagent's task in one.
-    pub(crate) fn place(
-        &mut self,
-        proc: Proc,
-        id: &wire::SessionId,
-    ) -> Option<(Key, Option<usize>)> {
-        let agent = self.live(proc)?;
-        if let Some(&key) = agent.sessions.get(id) {
-            return Some((key, None));
-        }
-        if let Some(&place) = agent.subagents.get(id) {
-            return Some(place);
-        }
-        if agent.closed.contains(id) {
-            return None;
-        }
-        // While a session is being made an unknown id may be its own.
-        if self.is_making_one(proc.agent) {
-            return None;
-        }
-        let key = self.busy_session(proc.agent)?;
-        let session = self.sessions.get(&key)?;
-        session.turn.as_ref()?;
-        let entry = subagent_task(session.transcript.entries(), id.as_str());
-        let agent = self.live(proc)?;
-        agent.subagents.insert(id.clone(), (key, entry));
-        Some((key, entry))
-    }
-
     /// Whether `session/new` waits for its answer, perhaps for a session that was closed meanwhile.
-    fn is_making_one(&self, id: AgentId) -> bool {
+    pub(crate) fn is_making_one(&self, id: AgentId) -> bool {
         let agent = self.agents.get(&id);
         agent.is_some_and(|agent| {
             let mut waiters = agent.peer.waiters();
@@ -156,14 +154,23 @@ impl Engine {
             .map(|session| session.key)
     }
 
+    /// Whether what comes for a session goes into its transcript: of a replay it has already, nothing does.
+    fn takes_updates(&self, key: Key) -> bool {
+        let session = self.sessions.get(&key);
+        session.is_some_and(|session| session.phase != (Phase::Loading { discard: true }))
+    }
+
     /// Takes an update of a subagent into the session it works for: what it does, not what it says of itself.
     fn apply_of_subagent(&mut self, key: Key, parent: Option<usize>, update: SessionUpdate) {
         match update {
-            SessionUpdate::AvailableCommands(_)
-            | SessionUpdate::CurrentMode(_)
-            | SessionUpdate::ConfigOptions(_)
-            | SessionUpdate::SessionInfo(_)
-            | SessionUpdate::Usage(_) => {}
+            SessionUpdate::SessionInfo(info) => {
+                // A name of its own, where the agent gave it none.
+                if let (Some(task), wire::Patch::Set(title)) = (parent, info.title) {
+                    self.name_of_session(key, task, title);
+                }
+            }
+            update if !subagents::is_work(&update) => {}
+            SessionUpdate::Plan(_) if !self.takes_updates(key) => {}
             SessionUpdate::Plan(plan) => {
                 let mut list = Vec::new();
                 todos::update(&mut list, todos_of(plan), false);
@@ -203,16 +210,19 @@ impl Engine {
                 self.chunk(key, Voice::Thought, chunk, parent)
             }
             SessionUpdate::UserMessageChunk(chunk) if !discard => {
-                if !is_echo(session.turn.as_ref().map(|turn| turn.text.as_str()), &chunk) {
+                let prompt = session.turn.as_ref().map(|turn| turn.text.as_str());
+                if parent.is_some() || !is_echo(prompt, &chunk) {
                     self.chunk(key, Voice::User, chunk, parent);
                 }
             }
             SessionUpdate::ToolCall(call) if !discard => {
-                session.transcript.announce_tool(call.id.as_str());
-                self.upsert_tool(key, parent, call);
+                session.transcript.announce_tool(call.id.as_str(), parent);
+                self.alias_call(key, parent, &call);
+                self.upsert_tool(key, parent, call, true);
             }
             SessionUpdate::ToolCallUpdate(call) if !discard => {
-                self.upsert_tool(key, parent, call);
+                self.alias_call(key, parent, &call);
+                self.upsert_tool(key, parent, call, false);
             }
             SessionUpdate::AgentMessageChunk(_)
             | SessionUpdate::AgentThoughtChunk(_)
@@ -243,6 +253,7 @@ impl Engine {
                 self.outbox.status(key);
             }
             SessionUpdate::Usage(usage) => {
+                session.tells_usage |= usage.used.is_some();
                 let kept = &mut session.usage;
                 kept.used = usage.used.or(kept.used);
                 kept.size = usage.size.or(kept.size);
@@ -262,15 +273,15 @@ impl Engine {
                     Some(more) => format!("{}\n{more}", notice.title),
                     None => notice.title,
                 };
-                self.add_notice(key, level, "agent", text.clone());
+                self.add_notice_in(key, parent, level, "agent", text.clone());
                 if let Some(notify) = notify {
                     self.tell(key, notify, text);
                 }
             }
-            SessionUpdate::Compaction(news) => self.compaction(key, news),
+            SessionUpdate::Compaction(news) => self.compaction(key, parent, news),
             SessionUpdate::CompactionSummaryChunk(chunk) => {
                 let text = block_text(&chunk.content);
-                let entry = self.compaction_entry(key, &chunk.compaction_id);
+                let entry = self.compaction_entry(key, parent, &chunk.compaction_id);
                 if let Some(entry) = entry
                     && let Some(shown) = self
                         .sessions
@@ -287,8 +298,12 @@ impl Engine {
             }
             SessionUpdate::Unknown(unknown) => {
                 crate::log::write("info", &format!("unknown update {}", unknown.kind));
-                self.show_unknown(key, &unknown.kind);
+                self.show_unknown(key, parent, &unknown.kind);
             }
+            // Placed before they come here.
+            SessionUpdate::Subagent(_)
+            | SessionUpdate::SessionMessage(_)
+            | SessionUpdate::SessionMessageChunk(_) => {}
         }
     }
 
@@ -320,17 +335,31 @@ impl Engine {
         key: Key,
         parent: Option<usize>,
         news: wire::ToolCall,
+        announced: bool,
     ) -> Option<usize> {
         let now = self.now.wall_ms;
+        self.adopt_row(key, parent, &news);
         let session = self.sessions.get_mut(&key)?;
+        let of_cursor = self
+            .agents
+            .get(&session.agent)
+            .is_some_and(Agent::is_cursor);
+        // Of what was done long ago the output may be left out.
+        let tells_all = of_cursor && !session.is_replaying();
         let id = news.id.as_str().to_owned();
-        if session.transcript.tool(&id).is_none() {
+        let known = known_tool(&session.transcript, &id, parent, announced);
+        let known = known.or_else(|| {
+            let at = subagents::task_before_call(&session.transcript, parent, &news)?;
+            session.transcript.alias_tool(&id, parent, at);
+            Some(at)
+        });
+        let at = known.unwrap_or_else(|| {
             // What the agent says after a tool call is a new message, below it.
             if let Some(entry) = session.transcript.end_message(parent, now) {
                 self.outbox.entry(key, entry);
             }
-        }
-        let at = session.transcript.upsert_tool(&id, parent, now);
+            session.transcript.add_tool(&id, parent, now)
+        });
         let entry = session.transcript.get_mut(at)?;
         let was_over = entry.tool().is_some_and(ToolCall::is_over);
         let tool = entry.tool_mut()?;
@@ -339,9 +368,12 @@ impl Engine {
         } else {
             Vec::new()
         };
+        let named = crate::watching::named(tool);
         let open = tool.apply(news);
+        tool.refused = tells_all && tool.was_refused();
         let over = tool.is_over();
         let late = was_over && tool.changed_paths() != had_changed;
+        let todos = tool.take_todos();
         let terminals: Vec<String> = tool
             .content
             .iter()
@@ -365,7 +397,7 @@ impl Engine {
                 key,
                 entry: at,
                 content: diff.content,
-                path: absolute(&session.cwd, &diff.path),
+                path: absolute(&session.cwd, self.policy.home(), &diff.path),
                 near: diff.near,
                 old: diff.old,
                 new: diff.new,
@@ -376,8 +408,23 @@ impl Engine {
             self.show_terminal(key, at, &terminal);
         }
         self.outbox.entry(key, at);
+        self.watch_call(key, at, &named);
+        self.recheck_decisions(key, at);
         if over && (!was_over || late) {
             self.note_edits(key, at, &had_changed);
+        }
+        if over && !was_over {
+            self.watch_call_end(key, at);
+        }
+        if let Some(update) = todos {
+            self.take_todos(key, parent, update);
+        }
+        let is_task = self
+            .sessions
+            .get(&key)
+            .is_some_and(|session| session.transcript.task(at).is_some());
+        if is_task {
+            self.name_task(key, at);
         }
         Some(at)
     }
@@ -389,7 +436,7 @@ impl Engine {
             return;
         };
         // A replayed call did its work long ago.
-        if matches!(session.phase, Phase::Loading { .. }) {
+        if session.is_replaying() {
             return;
         }
         let Some(tool) = session.transcript.get(at).and_then(|entry| entry.tool()) else {
@@ -398,7 +445,7 @@ impl Engine {
         if !tool.has_edited() {
             return;
         }
-        let edits: Vec<(String, Vec<crate::diff::Hunk>, &'static str, bool)> = tool
+        let edits: Vec<Reported> = tool
             .changed_paths()
             .into_iter()
             .map(|path| {
@@ -406,16 +453,23 @@ impl Engine {
                 let made = tool.content.iter().any(|content| {
                     matches!(content, Content::Diff { path: p, old: None, .. } if *p == path)
                 });
+                let gone = tool.content.iter().any(|content| {
+                    matches!(content, Content::Diff { path: p, deleted: true, .. } if *p == path)
+                });
                 let hunks = tool.hunks_of(&path);
                 let state = match tool.kind.as_str() {
                     "delete" => "deleted",
+                    _ if gone => "deleted",
                     _ if made => "created",
                     _ => "modified",
                 };
-                (absolute(&session.cwd, &path), hunks, state, told)
+                let said = crate::watching::said(tool, &path);
+                let full = absolute(&session.cwd, self.policy.home(), &path);
+                (full, hunks, state, told, said)
             })
             .collect();
-        for (path, hunks, state, told) in edits {
+        for (path, hunks, state, told, said) in edits {
+            self.watch_edit(key, &path, said);
             let written = self
                 .sessions
                 .get_mut(&key)
@@ -432,12 +486,13 @@ impl Engine {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.note_write(path);
         }
+        self.watch_edit(key, path, None);
         self.look_again(key, path, Vec::new(), "modified");
         self.event(key, "CursorAgentEdit", json!({ "path": path }));
     }
 
     /// A file was changed by the agent: its buffer has to look again.
-    fn look_again(
+    pub(crate) fn look_again(
         &mut self,
         key: Key,
         path: &str,
@@ -456,13 +511,26 @@ impl Engine {
         );
     }
 
+    /// Takes the todos of a tool call: an agent's into the session's list, a subagent's are its own.
+    fn take_todos(&mut self, key: Key, parent: Option<usize>, update: wire::cursor::UpdateTodos) {
+        let news = crate::cursor::from_wire(update.todos);
+        if parent.is_none() {
+            return self.update_todos(key, news, update.merge, true);
+        }
+        let mut list = Vec::new();
+        todos::update(&mut list, news, false);
+        self.show_todos(key, parent, &list);
+    }
+
     /// Takes todos into the session's list and shows them.
     pub(crate) fn update_todos(&mut self, key: Key, list: Vec<Todo>, merge: bool, show: bool) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
+        let before = session.todos.clone();
         todos::update(&mut session.todos, list, merge);
-        if show {
+        // The same update may come by two ways, as a tool call and as a request.
+        if show && !(before == session.todos && session.transcript.shows_todos(None)) {
             let todos = session.todos.clone();
             self.show_todos(key, None, &todos);
         }
@@ -481,13 +549,14 @@ impl Engine {
         self.outbox.entry(key, entry);
     }
 
-    fn compaction_entry(&mut self, key: Key, id: &str) -> Option<usize> {
+    fn compaction_entry(&mut self, key: Key, parent: Option<usize>, id: &str) -> Option<usize> {
         let known = self.sessions.get(&key)?.compactions.get(id).copied();
         if known.is_some() {
             return known;
         }
-        self.add_notice(
+        self.add_notice_in(
             key,
+            parent,
             Level::Info,
             "compaction",
             "The conversation is being summarised to make room".to_owned(),
@@ -498,8 +567,8 @@ impl Engine {
         Some(entry)
     }
 
-    fn compaction(&mut self, key: Key, news: wire::CompactionUpdate) {
-        let Some(entry) = self.compaction_entry(key, &news.compaction_id) else {
+    fn compaction(&mut self, key: Key, parent: Option<usize>, news: wire::CompactionUpdate) {
+        let Some(entry) = self.compaction_entry(key, parent, &news.compaction_id) else {
             return;
         };
         let text = match (&news.status, news.summary, news.error) {
@@ -549,7 +618,7 @@ impl Engine {
         let decision = self
             .decisions
             .values()
-            .find(|d| d.proc == proc && d.ticket == ticket)
+            .find(|d| d.proc == proc && d.ticket == Some(ticket))
             .map(|d| d.id);
         if let Some(id) = decision {
             self.finish_decision(id, Some(Err(RpcError::cancelled())), "withdrawn", None);
@@ -560,7 +629,9 @@ impl Engine {
             terminal.waiting.retain(|waiting| *waiting != ticket);
         }
         self.withdraw_calls(|call| (call.proc, call.ticket) == (proc, ticket));
+        self.take_accesses(|access| (access.proc, access.ticket) == (proc, ticket));
         self.respond(proc, ticket, Err(RpcError::cancelled()));
+        self.serve_judged(proc);
     }
 
     /// Whether the agent's login is what everybody waits for.
@@ -576,32 +647,38 @@ impl Engine {
     }
 }
 
-/// The task a subagent's session belongs to: the call that names the id, else the newest one that runs.
-fn subagent_task(entries: &[crate::entry::Entry], id: &str) -> Option<usize> {
-    let names = |tool: &ToolCall| {
-        tool.task
-            .as_ref()
-            .is_some_and(|task| task.agent_id.as_deref() == Some(id))
-            || tool
-                .raw_input
-                .as_ref()
-                .is_some_and(|input| mentions(input, id))
-            || tool.extra.values().any(|value| mentions(value, id))
+/// A file a call changed: its path, hunks and state, whether that was told, and what the call says it was.
+type Reported = (
+    String,
+    Vec<crate::diff::Hunk>,
+    &'static str,
+    bool,
+    Option<crate::review::worker::Said>,
+);
+
+/// The entry of a call that is spoken of. A call that is announced is its session's own; any other may be one of another
+/// session, as long as it runs. In the session's own name, subagents' calls are spoken of even after they have ended.
+fn known_tool(
+    transcript: &Transcript,
+    id: &str,
+    parent: Option<usize>,
+    announced: bool,
+) -> Option<usize> {
+    let own = transcript.own_tool(id, parent);
+    if own.is_some() || announced {
+        return own;
+    }
+    let runs = |at: &usize| {
+        let tool = transcript.get(*at).and_then(|entry| entry.tool());
+        tool.is_some_and(|tool| !tool.is_over())
     };
-    let tools = || {
-        entries
-            .iter()
-            .enumerate()
-            .rev()
-            .filter_map(|(at, entry)| Some((at, entry.tool()?)))
-    };
-    tools()
-        .find(|(_, tool)| names(tool))
-        .or_else(|| tools().find(|(_, tool)| !tool.is_over()))
-        .map(|(at, _)| at)
+    transcript
+        .tool_of(id, parent)
+        .filter(|at| parent.is_none() || runs(at))
 }
 
-fn mentions(value: &Value, id: &str) -> bool {
+/// Whether a value is this text, or has it somewhere inside.
+pub(crate) fn mentions(value: &Value, id: &str) -> bool {
     match value {
         Value::String(text) => text == id,
         Value::Array(items) => items.iter().any(|item| mentions(item, id)),
@@ -616,6 +693,7 @@ fn todos_of(plan: wire::Plan) -> Vec<Todo> {
         content: entry.content,
         status: entry.status.as_str().to_owned(),
         priority: entry.priority.map(|priority| priority.as_str().to_owned()),
+        placed: false,
     };
     plan.entries.into_iter().map(todo).collect()
 }
@@ -630,7 +708,7 @@ fn is_echo(prompt: Option<&str>, chunk: &wire::MessageChunk) -> bool {
 }
 
 /// A block that is not text, as one line of markdown.
-fn block_text(block: &ContentBlock) -> String {
+pub(crate) fn block_text(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => match &image.uri {
@@ -656,16 +734,6 @@ fn block_text(block: &ContentBlock) -> String {
             wire::ResourceBody::Blob(_) => format!("[{0}]({0})", embedded.resource.uri),
         },
         ContentBlock::Unknown(unknown) => format!("\n```json\n{}\n```\n", unknown.raw),
-    }
-}
-
-/// A path in the session's directory, unless it is absolute already.
-pub(crate) fn absolute(cwd: &str, path: &str) -> String {
-    let path = path.strip_prefix("file://").unwrap_or(path);
-    if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!("{}/{path}", cwd.trim_end_matches('/'))
     }
 }
 

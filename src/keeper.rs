@@ -10,10 +10,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Reads `+ PID` and `- PID`. When there is no more to read, the groups that are left have 0.3 s to leave by themselves
-/// and half a second after they were asked to.
+/// Reads `+ PID` and `- PID`. When there is no more to read, the groups that are left, and what carries the mark `$1`, have
+/// 0.3 s to leave by themselves and half a second after they were asked to.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
+mark=$1
 set --
 while read -r sign pid; do
   for known do
@@ -28,24 +29,39 @@ for tenth in 0 1 2 TERM 4 5 6 7 KILL; do
     shift
     ! kill -s 0 -- "-$group" || set -- "$@" "$group"
   done
-  [ $# -gt 0 ] || exit 0
+  marked=$(grep -lsF -e "$mark" /proc/[0-9]*/environ)
+  [ $# -gt 0 ] || [ -n "$marked" ] || exit 0
   case $tenth in
-    TERM|KILL) for group do kill -s "$tenth" -- "-$group"; done ;;
+    TERM|KILL)
+      for group do kill -s "$tenth" -- "-$group"; done
+      for path in $marked; do
+        pid=${path#/proc/}
+        kill -s "$tenth" "${pid%/environ}"
+      done ;;
   esac
   sleep 0.1
 done
 "#;
 
 /// The shell, started with the first process it is told of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Keeper {
+    mark: String,
     pipe: OnceLock<Option<UnixStream>>,
 }
 
 impl Keeper {
+    /// One that looks for processes with this mark in their environment, besides the groups it is told of.
+    pub fn new(mark: &str) -> Self {
+        Self {
+            mark: mark.to_owned(),
+            pipe: OnceLock::new(),
+        }
+    }
+
     /// The group led by `pid` must not outlive Neovim.
     pub fn watch(&self, pid: u32) {
-        if let Some(pipe) = self.pipe.get_or_init(start) {
+        if let Some(pipe) = self.pipe.get_or_init(|| start(&self.mark)) {
             tell(pipe, &format!("+ {pid}\n"));
         }
     }
@@ -63,12 +79,12 @@ fn tell(mut pipe: &UnixStream, line: &str) {
     let _ = pipe.write_all(line.as_bytes());
 }
 
-fn start() -> Option<UnixStream> {
+fn start(mark: &str) -> Option<UnixStream> {
     let started = || {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         Command::new("sh")
-            .args(["-c", SCRIPT])
+            .args(["-c", SCRIPT, "sh", mark])
             .current_dir("/")
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())

@@ -2,7 +2,7 @@
 //!
 //! Stdout and stderr belong to the terminal Neovim draws in, so nothing may be printed there.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,8 +11,47 @@ use parking_lot::Mutex;
 
 /// Past this size the file is begun anew, the old one kept beside it as `.old`.
 const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
+/// So much of one text is written.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-static LOG: Mutex<Option<File>> = Mutex::new(None);
+static LOG: Mutex<Option<Log>> = Mutex::new(None);
+
+/// The file as it stands.
+struct Log {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+}
+
+impl Log {
+    /// Opens the file. A full one is put aside first.
+    fn open(path: &Path) -> Option<Self> {
+        let size = || std::fs::metadata(path).map_or(0, |meta| meta.len());
+        if size() > MAX_LOG_BYTES {
+            let mut old: PathBuf = path.to_path_buf();
+            old.as_mut_os_string().push(".old");
+            let _ = std::fs::rename(path, old);
+        }
+        // A log that cannot be written is no reason to refuse the plugin.
+        let file = crate::private::append(path).ok()?;
+        Some(Self {
+            path: path.to_path_buf(),
+            file,
+            bytes: size(),
+        })
+    }
+
+    fn write(&mut self, line: &str) {
+        // Another Neovim may have put it aside meanwhile; then this one's is the old one, until it is full as well.
+        if self.bytes > MAX_LOG_BYTES
+            && let Some(next) = Self::open(&self.path)
+        {
+            *self = next;
+        }
+        self.bytes += line.len() as u64;
+        let _ = self.file.write_all(line.as_bytes());
+    }
+}
 
 /// Keeps panics off stderr, where the screen is: they go to the log, once there is one.
 pub fn catch_panics() {
@@ -25,15 +64,9 @@ pub fn catch_panics() {
 /// Opens the log at `path`.
 pub fn init(path: &Path) {
     if let Some(dir) = path.parent() {
-        // A log that cannot be written is no reason to refuse the plugin.
-        let _ = std::fs::create_dir_all(dir);
+        let _ = crate::private::create_dir(dir);
     }
-    if std::fs::metadata(path).is_ok_and(|meta| meta.len() > MAX_LOG_BYTES) {
-        let mut old: PathBuf = path.to_path_buf();
-        old.as_mut_os_string().push(".old");
-        let _ = std::fs::rename(path, old);
-    }
-    *LOG.lock() = OpenOptions::new().create(true).append(true).open(path).ok();
+    *LOG.lock() = Log::open(path);
 }
 
 /// Writes one line. Line breaks in `text` are kept: a stack trace should read like one.
@@ -41,10 +74,41 @@ pub fn write(level: &str, text: &str) {
     let Some(mut log) = LOG.try_lock_for(std::time::Duration::from_millis(50)) else {
         return;
     };
-    if let Some(file) = log.as_mut() {
+    if let Some(log) = log.as_mut() {
+        let text = crate::secrets::known().mask(text);
         let seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());
-        let _ = writeln!(file, "{seconds} {level} {text}");
+        let text = crate::text::passage(&text, MAX_TEXT_BYTES);
+        log.write(&format!("{seconds} {level} {text}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_log_stays_small_while_it_grows() {
+        let dir = std::env::temp_dir().join(format!("cursor-agent-log-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("log");
+        let mut log = Log::open(&path).unwrap();
+        let line = format!("{}\n", "x".repeat(99_999));
+        for _ in 0..200 {
+            log.write(&line);
+        }
+        log.write("the last\n");
+        let size = |name: &str| std::fs::metadata(dir.join(name)).unwrap().len();
+        assert!(size("log") <= MAX_LOG_BYTES + 200_000, "{}", size("log"));
+        assert!(size("log.old") <= MAX_LOG_BYTES + 200_000);
+        assert!(
+            std::fs::read_to_string(&path)
+                .unwrap()
+                .ends_with("the last\n")
+        );
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -41,6 +41,19 @@ impl Output {
         self.text.push_str(more);
     }
 
+    /// Lets go of all but the last `bytes`, from the beginning of a line or else of a character on.
+    pub fn keep_last(&mut self, bytes: usize) {
+        let from = self
+            .text
+            .ceil_char_boundary(self.text.len().saturating_sub(bytes));
+        let line = self.text.as_bytes()[from..]
+            .iter()
+            .take(PREVIEW_LINE_BYTES)
+            .position(|byte| *byte == b'\n');
+        self.text.drain(..line.map_or(from, |at| from + at + 1));
+        self.breaks = count_breaks(&self.text);
+    }
+
     /// Takes the newest whole text. Says whether anything changed.
     pub fn replace(&mut self, text: String) -> bool {
         if let Some(more) = text.strip_prefix(self.text.as_str()) {

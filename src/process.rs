@@ -7,15 +7,19 @@ use std::process::{ExitStatus, Stdio};
 use std::task::Poll;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 
+use crate::family::{self, Family};
+
 /// How many of the last stderr lines an error shows.
 const STDERR_LINES: usize = 40;
-/// A longer stderr line is cut.
+/// A longer stderr line is cut, once secrets are out of it: half of one looks like none.
 const STDERR_LINE_BYTES: usize = 2000;
+/// So much of a line is kept until then.
+const RAW_LINE_BYTES: usize = 64 * 1024;
 
 /// What to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,15 +65,15 @@ impl Exit {
 }
 
 /// Starts the program with all three pipes, as the leader of a new process group.
-pub fn spawn(launch: &Launch) -> std::io::Result<Child> {
-    command(launch)?
+pub fn spawn(launch: &Launch, family: &Family) -> std::io::Result<Child> {
+    command(launch, family)?
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
 }
 
-fn command(launch: &Launch) -> std::io::Result<Command> {
+fn command(launch: &Launch, family: &Family) -> std::io::Result<Command> {
     let Some((program, args)) = launch.command.split_first() else {
         return Err(std::io::Error::new(
             std::io::ErrorKind::InvalidInput,
@@ -87,6 +91,7 @@ fn command(launch: &Launch) -> std::io::Result<Command> {
     command
         .args(args)
         .envs(&launch.env)
+        .env(family::VARIABLE, family.value())
         .current_dir(&launch.cwd)
         .process_group(0)
         .kill_on_drop(true);
@@ -94,9 +99,9 @@ fn command(launch: &Launch) -> std::io::Result<Command> {
 }
 
 /// Starts a command with nothing to read, and stdout and stderr in one pipe, so that their order is the real one.
-pub fn spawn_merged(launch: &Launch) -> std::io::Result<(Child, Receiver)> {
+pub fn spawn_merged(launch: &Launch, family: &Family) -> std::io::Result<(Child, Receiver)> {
     let (reader, writer) = std::io::pipe()?;
-    let mut command = command(launch)?;
+    let mut command = command(launch, family)?;
     command
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
@@ -114,59 +119,6 @@ pub fn signal_group(pid: u32, signal: Signal) {
     }
 }
 
-/// Kills the group led by `pid`, and what its members started in groups of their own: shells of agents often do.
-pub fn kill_tree(pid: u32) {
-    // Found before anybody is killed: afterwards nobody knows whose children they were.
-    let members = descendants(pid);
-    signal_group(pid, Signal::KILL);
-    for member in members {
-        let _ = kill_process(member, Signal::KILL);
-    }
-}
-
-/// The processes of a group and all that descend from them.
-#[cfg(target_os = "linux")]
-fn descendants(group: u32) -> Vec<Pid> {
-    let numbers = |stat: &str| -> Option<(i32, i32)> {
-        // The name, in parentheses, may hold anything: state, parent and group stand after its end.
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
-        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
-    };
-    let all: Vec<(i32, i32, i32)> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let (parent, group) =
-                numbers(&std::fs::read_to_string(entry.path().join("stat")).ok()?)?;
-            Some((pid, parent, group))
-        })
-        .collect();
-    let mut found: Vec<i32> = all
-        .iter()
-        .filter(|(_, _, of)| u32::try_from(*of) == Ok(group))
-        .map(|(pid, ..)| *pid)
-        .collect();
-    let mut at = 0;
-    while let Some(parent) = found.get(at).copied() {
-        let children = all.iter().filter(|(_, of, _)| *of == parent);
-        for (child, ..) in children {
-            if !found.contains(child) {
-                found.push(*child);
-            }
-        }
-        at += 1;
-    }
-    found.into_iter().filter_map(Pid::from_raw).collect()
-}
-
-/// Elsewhere only the group is known.
-#[cfg(not(target_os = "linux"))]
-fn descendants(_group: u32) -> Vec<Pid> {
-    Vec::new()
-}
-
 /// Whether anything is left of the group led by `pid`.
 pub fn group_lives(pid: u32) -> bool {
     i32::try_from(pid)
@@ -175,7 +127,13 @@ pub fn group_lives(pid: u32) -> bool {
         .is_some_and(|pid| test_kill_process_group(pid).is_ok())
 }
 
-/// The last lines of a stream, cut to a readable length.
+/// A line of stderr as long as it is shown.
+pub fn cut_line(mut line: String) -> String {
+    line.truncate(line.floor_char_boundary(STDERR_LINE_BYTES));
+    line
+}
+
+/// The last lines of a stream. They may be long, and hold secrets.
 #[derive(Debug, Default)]
 pub struct Tail {
     lines: VecDeque<String>,
@@ -202,7 +160,7 @@ impl Tail {
     }
 
     fn grow(&mut self, bytes: &[u8]) {
-        let room = STDERR_LINE_BYTES.saturating_sub(self.part.len());
+        let room = RAW_LINE_BYTES.saturating_sub(self.part.len());
         self.part.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
@@ -249,9 +207,19 @@ pub async fn until_gone(
 }
 
 /// Reads a stream to its end, handing out each piece as it comes.
-pub async fn read_all(mut from: impl AsyncRead + Unpin, mut piece: impl FnMut(&[u8])) {
+pub async fn read_all(from: impl AsyncRead + Unpin, piece: impl FnMut(&[u8])) {
+    read_when(from, || std::future::ready(()), piece).await;
+}
+
+/// The same, a piece at a time as soon as there is `room` for what comes of it.
+pub async fn read_when<F: Future<Output = ()>>(
+    mut from: impl AsyncRead + Unpin,
+    room: impl Fn() -> F,
+    mut piece: impl FnMut(&[u8]),
+) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
+        room().await;
         match from.read(&mut buffer).await {
             Ok(0) | Err(_) => return,
             Ok(n) => piece(&buffer[..n]),
@@ -274,43 +242,17 @@ mod tests {
             tail.push(format!("ne {n}\r\n").as_bytes(), |_| seen += 1);
         }
         tail.push(b"\xff", |_| seen += 1);
-        tail.push(&vec![b'x'; 3 * STDERR_LINE_BYTES], |_| seen += 1);
+        tail.push(&vec![b'x'; 3 * RAW_LINE_BYTES], |_| seen += 1);
         let lines = tail.finish(|_| seen += 1);
         assert_eq!(lines.len(), STDERR_LINES);
         assert_eq!(lines[0], "line 6");
         assert!(lines[STDERR_LINES - 1].starts_with("\u{fffd}xxx"));
-        assert!(lines[STDERR_LINES - 1].len() <= STDERR_LINE_BYTES + 2);
+        assert!(lines[STDERR_LINES - 1].len() <= RAW_LINE_BYTES + 2);
+        assert_eq!(
+            cut_line(format!("x{}", "é".repeat(1500))).len(),
+            STDERR_LINE_BYTES - 1
+        );
         assert_eq!(seen, STDERR_LINES + 6);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn killing_a_tree_reaches_the_groups_of_its_members() {
-        use std::io::{BufRead, BufReader};
-        use std::os::unix::process::CommandExt;
-        use std::time::{Duration, Instant};
-
-        // The inner shell leads a group of its own, as the shells of agents do, and says who it is.
-        let script = "setsid sh -c 'echo $$; exec sleep 100 2>/dev/null' & wait";
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", script])
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut said)
-            .unwrap();
-        let inner: u32 = said.trim().parse().unwrap();
-        assert!(group_lives(inner));
-        kill_tree(child.id());
-        child.wait().unwrap();
-        let until = Instant::now() + Duration::from_secs(10);
-        while group_lives(inner) {
-            assert!(Instant::now() < until, "{inner} still runs");
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 
     #[test]

@@ -1,38 +1,128 @@
-//! Takes secrets out of what is shown, logged or saved.
+//! The one redactor: takes secrets out of what is logged, saved, exported, reported or said in an error.
+//!
+//! Three ways lead to them: their values, where an environment or a command named them ([`Secrets`]); the names of
+//! fields ([`name`]); what they look like and what stands before them in running text ([`shape`]). It is always the
+//! whole text that is looked through, and cut afterwards: half a secret looks like none.
 
+mod name;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use parking_lot::RwLock;
 use serde_json::Value;
+
+use name::{Strength, strength};
 
 /// What stands in a secret's place.
 const MASK: &str = "•••";
 
 /// Values shorter than this are not searched for in text: they would blot out ordinary words.
 const MIN_SECRET_BYTES: usize = 6;
+/// Of a value of several lines, lines of this length are searched for too: they may come one by one.
+const MIN_LINE_BYTES: usize = 16;
+
+/// No more values than this are kept in mind: an agent chooses the environment of its commands.
+const MAX_VALUES: usize = 3000;
+
+/// All that any agent was given, and Neovim's own environment.
+static KNOWN: LazyLock<RwLock<Arc<Secrets>>> =
+    LazyLock::new(|| RwLock::new(Arc::new(Secrets::of_own_env())));
+
+/// Everything that is known to be secret in this process, for texts that belong to no agent.
+pub fn known() -> Arc<Secrets> {
+    // Called by the panic hook as well: whoever panicked may hold the lock.
+    KNOWN
+        .try_read_for(Duration::from_millis(50))
+        .map_or_else(Arc::default, |known| known.clone())
+}
 
 /// Knows what must not be seen: the values of secret environment variables, and anything that looks like a key.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     values: Vec<String>,
+    finder: Option<Arc<AhoCorasick>>,
 }
 
 impl Secrets {
     /// Those of an environment: every variable whose name says that its value is secret.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
-        let mut values: Vec<String> = env
-            .into_iter()
-            .filter(|(name, value)| is_secret_name(name) && value.len() >= MIN_SECRET_BYTES)
-            .map(|(_, value)| value.clone())
+        let mut secrets = Self::default();
+        secrets.add_env(env);
+        secrets
+    }
+
+    /// Those of Neovim's own environment, which every agent inherits.
+    pub fn of_own_env() -> Self {
+        let env: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            // Where a secret lies is none.
+            .filter(|(_, value)| !value.starts_with('/'))
             .collect();
-        // The longest first: a key may be part of another.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self { values }
+        Self::of_env(env.iter().map(|(name, value)| (name, value)))
     }
 
     /// Takes note of more, as `of_env` does.
     pub fn add_env<'a>(&mut self, env: impl IntoIterator<Item = (&'a String, &'a String)>) {
-        self.values.extend(Self::of_env(env).values);
-        self.values
-            .sort_by_key(|value| std::cmp::Reverse(value.len()));
-        self.values.dedup();
+        let secret = env
+            .into_iter()
+            .filter(|(name, _)| is_secret_name(name))
+            .map(|(_, value)| value.as_str());
+        self.add(secret.collect::<Vec<_>>());
+    }
+
+    /// Takes note of what a command is given: `--api-key VALUE` and its like.
+    pub fn add_command(&mut self, command: &[String]) {
+        let mut found = Vec::new();
+        let mut hide = false;
+        for arg in command {
+            if std::mem::take(&mut hide) {
+                found.push(arg.as_str());
+            } else if let Some((_, value)) = secret_option(arg) {
+                found.extend(value);
+                hide = value.is_none();
+            }
+        }
+        self.add(found);
+    }
+
+    /// Makes what is known here known to all.
+    pub fn publish(&self) {
+        let mut known = KNOWN.write();
+        let mut all = Self::clone(&known);
+        all.add(self.values.iter().map(String::as_str).collect());
+        *known = Arc::new(all);
+    }
+
+    fn add(&mut self, values: Vec<&str>) {
+        let before = self.values.len();
+        for value in values {
+            let lines = value.lines().filter(|line| line.len() >= MIN_LINE_BYTES);
+            for part in std::iter::once(value.trim()).chain(lines) {
+                if part.len() < MIN_SECRET_BYTES || part.contains(MASK) {
+                    continue;
+                }
+                // As JSON and addresses spell it.
+                let quoted = Value::from(part).to_string();
+                let escaped = quoted.trim_matches('"').to_owned();
+                for spelling in [part.to_owned(), escaped, percent(part)] {
+                    if self.values.len() < MAX_VALUES && !self.values.contains(&spelling) {
+                        self.values.push(spelling);
+                    }
+                }
+            }
+        }
+        if self.values.len() > before {
+            self.finder = AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .build(&self.values)
+                .ok()
+                .map(Arc::new);
+        }
     }
 
     /// A command as a person would type it, without what follows an option whose name says that it is secret.
@@ -43,39 +133,126 @@ impl Secrets {
 
     /// The text without them.
     pub fn mask(&self, text: &str) -> String {
-        let mut out = text.to_owned();
-        for value in &self.values {
-            out = out.replace(value.as_str(), MASK);
+        self.mask_piece(text, &mut Pieces::default())
+    }
+
+    /// A piece of a text that comes in several, such as a line: `pieces` is kept from one to the next.
+    pub fn mask_piece(&self, text: &str, pieces: &mut Pieces) -> String {
+        let Some(finder) = &self.finder else {
+            return shape::mask(text, &mut pieces.in_key).into_owned();
+        };
+        let mut out = String::new();
+        let mut copied = 0;
+        for found in finder.find_iter(text) {
+            out.push_str(&text[copied..found.start()]);
+            out.push_str(MASK);
+            copied = found.end();
         }
-        mask_tokens(&out)
+        if copied == 0 {
+            return shape::mask(text, &mut pieces.in_key).into_owned();
+        }
+        out.push_str(&text[copied..]);
+        shape::mask(&out, &mut pieces.in_key).into_owned()
     }
 
     /// The value without them: by name of its fields, and in every string.
     pub fn mask_value(&self, value: &mut Value) {
+        self.walk(value, &mut Pieces::default());
+    }
+
+    fn walk(&self, value: &mut Value, pieces: &mut Pieces) {
         match value {
-            Value::String(text) => *text = self.mask(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            // The mark of a line in a diff.
+            Value::String(text) if text.len() < 2 => {}
+            Value::String(text) => *text = self.mask_piece(text, pieces),
+            Value::Array(items) => {
+                let mut hide = false;
+                for item in items {
+                    // A command in a list: what follows `--api-key`.
+                    let hidden = std::mem::take(&mut hide);
+                    if let Value::String(arg) = &*item {
+                        if hidden && !arg.starts_with('-') {
+                            *item = Value::from(MASK);
+                            continue;
+                        }
+                        hide = matches!(secret_option(arg), Some((_, None)));
+                    }
+                    self.walk(item, pieces);
+                }
+            }
             Value::Object(fields) => {
                 // ACP's environment lists: {"name": "API_KEY", "value": "…"}.
-                let named = fields
-                    .get("name")
-                    .and_then(Value::as_str)
-                    .is_some_and(is_secret_name);
+                let named = ["name", "key"].iter().any(|field| {
+                    let name = fields.get(*field).and_then(Value::as_str);
+                    name.is_some_and(is_secret_name)
+                });
                 for (name, field) in fields.iter_mut() {
                     if name == "mcpServers" {
                         mask_servers(field);
                     }
-                    let hide = is_secret_name(name) || (named && name == "value");
-                    if hide && field.is_string() {
-                        *field = Value::String(MASK.to_owned());
+                    let strength = if named && name == "value" {
+                        Strength::Strong
+                    } else if named && name == "key" {
+                        Strength::None
                     } else {
-                        self.mask_value(field);
+                        strength(name)
+                    };
+                    if strength == Strength::None {
+                        self.walk(field, pieces);
+                    } else {
+                        hide_all(field, strength == Strength::Strong);
+                        self.walk(field, pieces);
                     }
                 }
             }
             _ => {}
         }
     }
+}
+
+/// What is carried from one piece of a text to the next.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pieces {
+    in_key: bool,
+}
+
+/// Masks a field whose name says that it is secret; `deep`: what it holds, too.
+fn hide_all(value: &mut Value, deep: bool) {
+    match value {
+        Value::String(text) if !text.is_empty() => *value = Value::from(MASK),
+        Value::Number(_) if deep => *value = Value::from(MASK),
+        Value::Array(items) if deep => items.iter_mut().for_each(|item| hide_all(item, deep)),
+        Value::Object(fields) if deep => {
+            fields
+                .iter_mut()
+                .for_each(|(_, field)| hide_all(field, deep));
+        }
+        _ => {}
+    }
+}
+
+/// An argument that is an option for a secret: its name, and the value if it is in the same argument.
+fn secret_option(arg: &str) -> Option<(&str, Option<&str>)> {
+    let (name, value) = match arg.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (arg, None),
+    };
+    let is_one =
+        name.starts_with('-') && !name.contains(char::is_whitespace) && is_secret_name(name);
+    is_one.then_some((name, value))
+}
+
+/// As an address spells it.
+fn percent(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
 }
 
 /// MCP servers are given their secrets under names of their own choice: none of the values they get is shown.
@@ -116,12 +293,10 @@ fn mask_arguments<'a>(args: impl Iterator<Item = &'a str>) -> Vec<String> {
         if std::mem::take(&mut hide) {
             return MASK.to_owned();
         }
-        match arg.split_once('=') {
-            Some((name, _)) if name.starts_with('-') && is_secret_name(name) => {
-                format!("{name}={MASK}")
-            }
-            _ => {
-                hide = arg.starts_with('-') && is_secret_name(arg);
+        match secret_option(arg) {
+            Some((name, Some(_))) => format!("{name}={MASK}"),
+            option => {
+                hide = option.is_some();
                 arg.to_owned()
             }
         }
@@ -131,143 +306,5 @@ fn mask_arguments<'a>(args: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 /// Whether a variable, header or field of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    if ["_key", "-key", "_pat", "_pass"]
-        .iter()
-        .any(|end| name.ends_with(end))
-    {
-        return true;
-    }
-    let name = name.replace(['-', '_'], "");
-    [
-        "apikey",
-        "authtoken",
-        "accesstoken",
-        "refreshtoken",
-        "secret",
-        "password",
-        "passwd",
-        "passphrase",
-        "credential",
-        "authorization",
-        "cookie",
-        "privatekey",
-    ]
-    .iter()
-    .any(|part| name.contains(part))
-        || name.ends_with("token")
-        || name == "key"
-}
-
-/// Masks what looks like a key wherever it stands: well-known prefixes followed by a long run of key characters.
-fn mask_tokens(text: &str) -> String {
-    const PREFIXES: [&str; 9] = [
-        "sk-",
-        "key_",
-        "crsr_",
-        "ghp_",
-        "gho_",
-        "github_pat_",
-        "xoxb-",
-        "AIza",
-        "Bearer ",
-    ];
-    const MIN_RUN: usize = 16;
-    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((at, prefix)) = PREFIXES
-        .iter()
-        .filter_map(|p| rest.find(p).map(|at| (at, *p)))
-        .min()
-    {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        let run = &from[prefix.len()..];
-        let end = run.find(|c| !is_key(c)).unwrap_or(run.len());
-        let inside_word = before.ends_with(|c: char| c.is_ascii_alphanumeric());
-        if end >= MIN_RUN && !inside_word {
-            out.push_str(prefix);
-            out.push_str(MASK);
-            rest = &run[end..];
-        } else {
-            out.push_str(prefix);
-            rest = run;
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn values_names_and_shapes_are_masked() {
-        let env = [
-            ("CURSOR_API_KEY", "abcdef123"),
-            ("PATH", "/usr/bin:/bin"),
-            ("PIN_TOKEN", "123"),
-        ]
-        .map(|(n, v)| (n.to_owned(), v.to_owned()));
-        let secrets = Secrets::of_env(env.iter().map(|(n, v)| (n, v)));
-        assert_eq!(
-            secrets.mask("key abcdef123 in /usr/bin:/bin 123"),
-            "key ••• in /usr/bin:/bin 123"
-        );
-        assert_eq!(
-            secrets.mask("Authorization: Bearer abcdefghijklmnopq.rst end"),
-            "Authorization: Bearer ••• end"
-        );
-        assert_eq!(
-            secrets.mask("sk-0123456789abcdefgh, desk-lamp, sk-short"),
-            "sk-•••, desk-lamp, sk-short"
-        );
-        for name in [
-            "OPENAI_KEY",
-            "GITHUB_PAT",
-            "DB_PASS",
-            "db-passwd",
-            "x-api-key",
-            "accessToken",
-        ] {
-            assert!(is_secret_name(name), "{name}");
-        }
-        for name in ["monkey", "keyboard", "PATH", "maxTokens", "toolCallId"] {
-            assert!(!is_secret_name(name), "{name}");
-        }
-        let command = ["agent", "--api-key", "abc", "--auth-token=def", "acp"].map(str::to_owned);
-        assert_eq!(
-            Secrets::default().mask_command(&command),
-            "agent --api-key ••• --auth-token=••• acp"
-        );
-        let mut value = json!({"mcpServers": [
-            {"name": "db", "command": "x", "args": ["--token", "t", "y"], "env": [{"name": "DATABASE_URL", "value": "pg://u:p@h"}]},
-            {"type": "http", "name": "h", "url": "https://h/mcp?k=v", "headers": [{"name": "X-Mine", "value": "w"}]},
-        ]});
-        secrets.mask_value(&mut value);
-        assert_eq!(
-            value,
-            json!({"mcpServers": [
-                {"name": "db", "command": "x", "args": ["--token", "•••", "y"], "env": [{"name": "DATABASE_URL", "value": "•••"}]},
-                {"type": "http", "name": "h", "url": "https://h/mcp?•••", "headers": [{"name": "X-Mine", "value": "•••"}]},
-            ]})
-        );
-        let mut value = json!({
-            "env": [{"name": "MY_API_KEY", "value": "v"}, {"name": "LANG", "value": "C"}],
-            "headers": {"Authorization": "x", "Accept": "abcdef123"},
-            "tokens": 12, "maxTokens": 5, "key": "k"
-        });
-        secrets.mask_value(&mut value);
-        assert_eq!(
-            value,
-            json!({
-                "env": [{"name": "MY_API_KEY", "value": "•••"}, {"name": "LANG", "value": "C"}],
-                "headers": {"Authorization": "•••", "Accept": "•••"},
-                "tokens": 12, "maxTokens": 5, "key": "•••"
-            })
-        );
-    }
+    strength(name) != Strength::None
 }

@@ -7,15 +7,17 @@ use acp::{FromValue, methods};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::decision::{Ask, Choice, Decision, PermissionOption, Question};
-use crate::effect::{DiskOp, Effect};
+use crate::access::{At, Run, given_of};
+use crate::decision::{self, Ask, Choice, Decision, PermissionOption, Question};
+use crate::effect::{DiskOp, Effect, Judging};
 use crate::engine::{EditorCall, Engine, News};
-use crate::ids::{EditorId, Key, Proc};
-use crate::inbound::absolute;
+use crate::ids::{DecisionId, EditorId, Key, Proc};
 use crate::outbox::Wake;
+use crate::policy::call;
+use crate::policy::paths::absolute;
 use crate::process::{Exit, Launch};
 use crate::terminals::{Terminal, wire_id};
-use crate::tool_call::{CommandExit, Content};
+use crate::tool_call::{CommandExit, Content, ToolCall};
 
 const SIGKILL: i32 = 9;
 
@@ -27,6 +29,10 @@ pub struct EditorReply {
     pub ok: bool,
     /// The file is in no buffer: it is read or written on disk.
     pub disk: bool,
+    /// Then, what 'fileencodings' has.
+    pub encodings: Option<Vec<String>>,
+    /// The user has unsaved text there that the write would destroy, and is to decide.
+    pub ask: bool,
     /// The text that was read.
     #[serde(deserialize_with = "crate::text::lossy_option")]
     pub content: Option<String>,
@@ -87,7 +93,7 @@ impl Engine {
     }
 
     fn on_permission(&mut self, proc: Proc, ticket: Ticket, request: wire::PermissionRequest) {
-        let Some((key, parent)) = self.place(proc, &request.session_id) else {
+        let Some((key, mut parent)) = self.place(proc, &request.session_id) else {
             // Nobody is left to ask.
             return self.respond_with(proc, ticket, &wire::PermissionOutcome::Cancelled);
         };
@@ -95,11 +101,24 @@ impl Engine {
         if call.id.as_str().is_empty() {
             call.id = format!("permission-{}", ticket.number()).into();
         }
-        if let Some(session) = self.sessions.get_mut(&key) {
-            session.transcript.announce_tool(call.id.as_str());
+        if parent.is_none()
+            && let Some(id) = wire::parent_call(call.meta.as_ref())
+        {
+            parent = self.task_of_call(key, &id);
         }
-        self.alias_permission(key, &call);
-        let entry = self.upsert_tool(key, parent, call);
+        if parent.is_none() && self.is_new_call(key, call.id.as_str()) {
+            parent = self.lone_worker(key);
+        }
+        if let Some(task) = parent {
+            self.heard_from(key, task);
+        } else if self.is_new_call(key, call.id.as_str()) {
+            parent = self.lone_delegate(key);
+        }
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.transcript.announce_tool(call.id.as_str(), parent);
+        }
+        self.alias_permission(key, parent, &call);
+        let entry = self.upsert_tool(key, parent, call, false);
         if self.is_cancelling(key) {
             return self.respond_with(proc, ticket, &wire::PermissionOutcome::Cancelled);
         }
@@ -107,10 +126,8 @@ impl Engine {
             .sessions
             .get(&key)
             .and_then(|s| s.transcript.get(entry?)?.tool());
-        let title = tool
-            .map(|tool| tool.command().unwrap_or_else(|| tool.title.clone()))
-            .unwrap_or_default();
-        let options = request
+        let title = tool.map(title_of).unwrap_or_default();
+        let options: Vec<PermissionOption> = request
             .options
             .into_iter()
             .map(|option| PermissionOption {
@@ -119,52 +136,123 @@ impl Engine {
                 kind: option.kind.as_str().to_owned(),
             })
             .collect();
-        self.ask(proc, ticket, key, title, entry, Ask::Permission { options });
+        let ask = if decision::is_question(&options) {
+            // No rule and no “always” may answer a question.
+            let question = tool.map(|tool| asked_by(tool, &title, &options));
+            let questions = question.into_iter().collect();
+            Ask::Pick { questions }
+        } else {
+            Ask::Permission { options }
+        };
+        self.ask(proc, Some(ticket), key, title, entry, parent, ask);
     }
 
-    /// Cursor asks about a web fetch under an id of its own: it is the call of the same kind and title that waits.
-    fn alias_permission(&mut self, key: Key, call: &wire::ToolCall) {
+    /// Whether nothing was said of a tool call yet.
+    fn is_new_call(&self, key: Key, id: &str) -> bool {
+        let session = self.sessions.get(&key);
+        session.is_some_and(|session| session.transcript.tool(id).is_none())
+    }
+
+    /// Cursor asks about a web fetch or search under an id of its own: it is the call of the same kind and title that
+    /// waits, or the newest of that kind.
+    fn alias_permission(&mut self, key: Key, parent: Option<usize>, call: &wire::ToolCall) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let known = session.transcript.tool(call.id.as_str());
+        let known = session.transcript.tool_of(call.id.as_str(), parent);
         let known = known.and_then(|at| session.transcript.get(at)?.tool());
         // An id that was used for a call that is over is used anew.
         if known.is_some_and(|tool| !tool.is_over()) {
             return;
         }
-        let same = |tool: &crate::tool_call::ToolCall| {
-            !tool.is_over()
-                && tool.decision.is_none()
-                && call
-                    .kind
-                    .as_ref()
-                    .is_some_and(|kind| kind.as_str() == tool.kind)
+        let of_web = web_kind(call.id.as_str());
+        let kind = call.kind.as_ref().map(wire::ToolKind::as_str).or(of_web);
+        let waits = |tool: &ToolCall| {
+            !tool.is_over() && tool.decision.is_none() && kind == Some(tool.kind.as_str())
+        };
+        let same = |tool: &ToolCall| {
+            waits(tool)
                 && call
                     .title
                     .as_ref()
                     .is_some_and(|title| *title == tool.title)
         };
         let entries = session.transcript.entries();
-        let found = entries
-            .iter()
-            .rposition(|entry| !entry.done && entry.tool().is_some_and(same));
+        let find = |fits: &dyn Fn(&ToolCall) -> bool| {
+            entries
+                .iter()
+                .rposition(|entry| !entry.done && entry.tool().is_some_and(fits))
+        };
+        let title = call.title.as_deref().unwrap_or_default();
+        let vague = |tool: &ToolCall| waits(tool) && of_web.is_some() && may_be(tool, title);
+        let found = find(&same).or_else(|| find(&vague));
         if let Some(at) = found {
-            session.transcript.alias_tool(call.id.as_str(), at);
+            let id = call.id.as_str();
+            session.transcript.alias_tool(id, parent, at);
         }
     }
 
-    /// Puts a decision before the user.
+    /// The same the other way round: a web call that is first told of after it was asked about.
+    pub(crate) fn alias_call(&mut self, key: Key, parent: Option<usize>, call: &wire::ToolCall) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let kind = call.kind.as_ref().map(wire::ToolKind::as_str);
+        let is_new = session
+            .transcript
+            .tool_of(call.id.as_str(), parent)
+            .is_none();
+        let title = call.title.as_deref().unwrap_or_default();
+        if !is_new || title.is_empty() || !matches!(kind, Some("fetch" | "search")) {
+            return;
+        }
+        let asked = |tool: &ToolCall| {
+            web_kind(&tool.id) == kind && !tool.is_over() && says_same(&tool.title, title)
+        };
+        let entries = session.transcript.entries();
+        let found = entries
+            .iter()
+            .position(|entry| !entry.done && entry.tool().is_some_and(asked));
+        if let Some(at) = found.filter(|at| !session.transcript.has_alias(*at)) {
+            let id = call.id.as_str();
+            session.transcript.alias_tool(id, parent, at);
+        }
+    }
+
+    /// Puts a decision before the user; of a permission the rules are asked first. `asker` is the task of the subagent that asks, where that is known; else
+    /// it is the one whose tool call is asked about.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a part of the decision made of them"
+    )]
     pub(crate) fn ask(
         &mut self,
         proc: Proc,
-        ticket: Ticket,
+        ticket: Option<Ticket>,
         key: Key,
         title: String,
         entry: Option<usize>,
+        asker: Option<usize>,
         ask: Ask,
     ) {
         let id = self.last_decision.advance();
+        let transcript = self.sessions.get(&key).map(|session| &session.transcript);
+        let subagent = asker.or_else(|| transcript?.get(entry?)?.parent);
+        let places = match &ask {
+            Ask::Access { access, .. } => {
+                access.judged.as_ref().map(|judged| judged.places.clone())
+            }
+            _ => None,
+        };
+        let session = self.sessions.get_mut(&key);
+        let tool = session.and_then(|session| session.transcript.get_mut(entry?)?.tool_mut());
+        let is_permission = matches!(ask, Ask::Permission { .. });
+        let shown = tool.as_deref().map(call::shown).unwrap_or_default();
+        let checked = !is_permission || tool.is_none();
+        if let (Some(tool), Some(at)) = (tool, entry) {
+            tool.decision = Some(id);
+            self.outbox.entry(key, at);
+        }
         let decision = Decision {
             id,
             key,
@@ -172,80 +260,169 @@ impl Engine {
             ticket,
             title,
             entry,
+            subagent,
             asked_ms: self.now.wall_ms,
             ask,
+            checked,
+            judged: None,
+            revision: 0,
+            shown,
+            places: places.unwrap_or_default(),
         };
         self.decisions.insert(id, decision);
-        if let Some(at) = entry
-            && let Some(session) = self.sessions.get_mut(&key)
-            && let Some(tool) = session
-                .transcript
-                .get_mut(at)
-                .and_then(|entry| entry.tool_mut())
-        {
-            tool.decision = Some(id);
-            self.outbox.entry(key, at);
+        if checked {
+            self.announce(id);
+        } else {
+            self.judge_decision(id);
         }
-        self.outbox.status(key);
-        self.outbox.push(News::Decision { id }, Wake::Now);
+    }
+
+    /// The user is to hear of a decision, or that the call it is about changed.
+    pub(crate) fn announce(&mut self, id: DecisionId) {
+        if let Some(decision) = self.decisions.get(&id) {
+            let (key, subagent) = (decision.key, decision.subagent);
+            if let Some(task) = subagent {
+                self.count_waiting(key, task);
+            }
+            self.outbox.status(key);
+            self.outbox.push(News::Decision { id }, Wake::Now);
+        }
+    }
+
+    fn judge_decision(&mut self, id: DecisionId) {
+        let Some(decision) = self.decisions.get(&id) else {
+            return;
+        };
+        let session = self.sessions.get(&decision.key);
+        let tool = decision
+            .entry
+            .and_then(|at| session?.transcript.get(at)?.tool());
+        if let Some(tool) = tool {
+            let case = Box::new(self.case(decision.key, tool));
+            let revision = decision.revision;
+            let whose = Judging::Decision { id, revision };
+            self.effects.push(Effect::Judge { whose, case });
+        }
+    }
+
+    /// A call may have changed while its permission waits: it is judged and shown again, and what was typed for the
+    /// old one decides nothing.
+    pub(crate) fn recheck_decisions(&mut self, key: Key, entry: usize) {
+        let session = self.sessions.get(&key);
+        let Some(tool) = session.and_then(|session| session.transcript.get(entry)?.tool()) else {
+            return;
+        };
+        if tool.decision.is_none() {
+            return;
+        }
+        let shown = call::shown(tool);
+        let title = title_of(tool);
+        let mut changed = Vec::new();
+        for decision in self.decisions.values_mut() {
+            let is_its = decision.key == key && decision.entry == Some(entry);
+            if is_its && matches!(decision.ask, Ask::Permission { .. }) && decision.shown != shown {
+                decision.shown.clone_from(&shown);
+                decision.title.clone_from(&title);
+                decision.judged = None;
+                decision.revision += 1;
+                changed.push(decision.id);
+            }
+        }
+        for id in changed {
+            self.judge_decision(id);
+        }
     }
 
     fn on_read(&mut self, proc: Proc, ticket: Ticket, request: &wire::ReadTextFileRequest) {
-        let key = self.place(proc, &request.session_id).map(|(key, _)| key);
-        let path = self.path_in(key, &request.path);
+        let Some((at, path)) = self.file_of(proc, ticket, &request.session_id, &request.path)
+        else {
+            return;
+        };
         let op = DiskOp::Read {
             path,
             line: request.line.map(u64::from),
             limit: request.limit.map(u64::from),
         };
-        self.ask_editor(proc, ticket, key, op);
+        self.access_file(proc, ticket, at, op);
     }
 
     fn on_write(&mut self, proc: Proc, ticket: Ticket, request: wire::WriteTextFileRequest) {
-        let key = self.place(proc, &request.session_id).map(|(key, _)| key);
-        let path = self.path_in(key, &request.path);
-        self.ask_editor(
+        let Some((at, path)) = self.file_of(proc, ticket, &request.session_id, &request.path)
+        else {
+            return;
+        };
+        let content = request.content;
+        self.access_file(proc, ticket, at, DiskOp::Write { path, content });
+    }
+
+    /// The session and the absolute path of a file; without a session there is no workspace, and it is refused.
+    fn file_of(
+        &mut self,
+        proc: Proc,
+        ticket: Ticket,
+        id: &wire::SessionId,
+        path: &str,
+    ) -> Option<(At, String)> {
+        let Some(at) = self.place(proc, id) else {
+            let error = RpcError::invalid_params(format!("there is no session {id}"));
+            self.respond(proc, ticket, Err(error));
+            return None;
+        };
+        let cwd = self.sessions.get(&at.0).map(|session| session.cwd.as_str());
+        Some((
+            at,
+            absolute(cwd.unwrap_or_default(), self.policy.home(), path),
+        ))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of an `EditorCall`")]
+    pub(crate) fn ask_editor(
+        &mut self,
+        proc: Proc,
+        ticket: Ticket,
+        at: At,
+        op: DiskOp,
+        said: String,
+        real: Option<String>,
+        row: Option<usize>,
+    ) {
+        let id = self.last_editor.advance();
+        let call = EditorCall {
             proc,
             ticket,
-            key,
-            DiskOp::Write {
-                path,
-                content: request.content,
-            },
-        );
-    }
-
-    fn path_in(&self, key: Option<Key>, path: &str) -> String {
-        let cwd = key
-            .and_then(|key| self.sessions.get(&key))
-            .map(|session| session.cwd.as_str());
-        absolute(cwd.unwrap_or_default(), path)
-    }
-
-    fn ask_editor(&mut self, proc: Proc, ticket: Ticket, key: Option<Key>, op: DiskOp) {
-        let id = self.last_editor.advance();
-        self.editor.insert(
-            id,
-            EditorCall {
-                proc,
-                ticket,
-                key,
-                op: op.clone(),
-                on_disk: false,
-            },
-        );
+            key: at.0,
+            asker: at.1,
+            op: op.clone(),
+            said,
+            real,
+            row,
+            on_disk: false,
+        };
+        self.editor.insert(id, call);
         self.outbox.push(News::Editor { id, op }, Wake::Now);
     }
 
     /// The editor answered. What it does not hold in a buffer is done on disk.
     pub fn reply(&mut self, id: EditorId, reply: EditorReply) {
+        if reply.ask && !reply.ok {
+            return self.ask_about(id);
+        }
+        if let Some(decision) = self.conflict_of(id) {
+            // The unsaved text is gone, there is nothing to decide.
+            self.finish_decision(decision, None, "withdrawn", None);
+        }
         let Some(call) = self.editor.get_mut(&id) else {
             return;
         };
         if reply.ok && reply.disk {
             call.on_disk = true;
-            let op = call.op.clone();
-            self.effects.push(Effect::Disk { request: id, op });
+            self.encodings = reply.encodings.unwrap_or_default();
+            let (op, real) = (call.op.clone(), call.real.clone());
+            self.effects.push(Effect::Disk {
+                request: id,
+                op,
+                real,
+            });
             return;
         }
         let done = if reply.ok {
@@ -268,6 +445,9 @@ impl Engine {
         }
         ids.sort_by_key(|id| id.0);
         for id in ids {
+            if let Some(decision) = self.conflict_of(id) {
+                self.finish_decision(decision, None, "withdrawn", None);
+            }
             self.outbox.push(News::Withdrawn { id }, Wake::Soon);
         }
         tickets
@@ -276,10 +456,11 @@ impl Engine {
     /// The turn is being stopped: a write that waits for the user must not keep the agent from ending it.
     pub(crate) fn cancel_calls(&mut self, key: Key, proc: Proc) {
         let waiting =
-            self.withdraw_calls(|call| call.proc == proc && call.key == Some(key) && !call.on_disk);
+            self.withdraw_calls(|call| call.proc == proc && call.key == key && !call.on_disk);
         for ticket in waiting {
             self.respond(proc, ticket, Err(RpcError::cancelled()));
         }
+        self.cancel_accesses(|access| access.proc == proc && access.key == key);
     }
 
     /// A file was read or written, or could not be.
@@ -288,15 +469,17 @@ impl Engine {
             return;
         };
         let (proc, ticket) = (call.proc, call.ticket);
+        if let Some(at) = call.row {
+            let status = if done.is_ok() { "completed" } else { "failed" };
+            self.end_row(call.key, at, status, false);
+        }
         match (done, call.op) {
             (Ok(content), DiskOp::Read { .. }) => {
                 self.respond_with(proc, ticket, &wire::ReadTextFileResponse { content });
             }
-            (Ok(_), DiskOp::Write { path, .. }) => {
+            (Ok(_), DiskOp::Write { .. }) => {
                 self.respond_with(proc, ticket, &Empty {});
-                if let Some(key) = call.key {
-                    self.written(key, &path);
-                }
+                self.written(call.key, &call.said);
             }
             (Err(error), DiskOp::Read { path, .. }) if error.contains("No such file") => {
                 self.respond(proc, ticket, Err(RpcError::not_found(path)));
@@ -311,19 +494,20 @@ impl Engine {
         ticket: Ticket,
         request: wire::CreateTerminalRequest,
     ) {
-        let Some((key, _)) = self.place(proc, &request.session_id) else {
+        let Some((key, asker)) = self.place(proc, &request.session_id) else {
             let error =
                 RpcError::invalid_params(format!("there is no session {}", request.session_id));
             return self.respond(proc, ticket, Err(error));
         };
-        let cwd = self
-            .sessions
-            .get(&key)
+        let given = given_of(&request);
+        let session = self.sessions.get(&key);
+        let own = session
             .map(|session| session.cwd.clone())
             .unwrap_or_default();
-        let cwd = request
-            .cwd
-            .map_or_else(|| cwd.clone(), |given| absolute(&cwd, &given));
+        let cwd = request.cwd.map_or_else(
+            || own.clone(),
+            |dir| absolute(&own, self.policy.home(), &dir),
+        );
         // The agent's own variables too: that is the environment its commands would have without us.
         let mut env = self
             .agents
@@ -337,17 +521,30 @@ impl Engine {
                 .map(|variable| (variable.name, variable.value)),
         );
         let command = shell_or_program(request.command, request.args);
-        let terminal = self
-            .terminals
-            .add(Terminal::new(proc, key, request.output_byte_limit));
+        if let Some(agent) = self.agents.get_mut(&proc.agent) {
+            agent.secrets.add_env(&env);
+            agent.secrets.add_command(&command);
+            agent.secrets.publish();
+        }
+        let run = Run {
+            launch: Launch { command, env, cwd },
+            limit: request.output_byte_limit,
+        };
+        self.access_run(proc, ticket, (key, asker), run, given);
+    }
+
+    /// Runs a command in a terminal; the terminal's number.
+    pub(crate) fn start_terminal(&mut self, proc: Proc, ticket: Ticket, key: Key, run: Run) -> u64 {
+        let terminal = self.terminals.add(Terminal::new(proc, key, run.limit));
         self.effects.push(Effect::StartTerminal {
             terminal,
-            launch: Launch { command, env, cwd },
+            launch: run.launch,
         });
         let response = wire::CreateTerminalResponse {
             terminal_id: wire_id(terminal).into(),
         };
         self.respond_with(proc, ticket, &response);
+        terminal
     }
 
     fn on_terminal(
@@ -429,22 +626,15 @@ impl Engine {
         let Some(&(key, entry)) = self.shown_terminals.get(&number) else {
             return;
         };
-        // A command that never stops printing must not fill the memory: past this, what the terminal keeps is shown.
-        let cap = terminal.limit().saturating_mul(4);
-        let mut shown = 0;
+        // A command that never stops printing must not fill the memory.
+        let limit = terminal.shown_limit();
         self.change_terminal(key, entry, number, |output, _| {
             output.append(&text);
-            shown = output.text().len();
+            if output.text().len() > 2 * limit {
+                output.keep_last(limit);
+            }
             !text.is_empty()
         });
-        if shown > cap
-            && let Some(kept) = self
-                .terminals
-                .get_mut(number)
-                .map(|terminal| terminal.output().to_owned())
-        {
-            self.change_terminal(key, entry, number, |output, _| output.replace(kept));
-        }
     }
 
     /// A terminal's command ended.
@@ -453,7 +643,11 @@ impl Engine {
             return;
         };
         terminal.finish(exit.clone());
-        let proc = terminal.proc;
+        let (proc, key) = (terminal.proc, terminal.key);
+        self.watch_command(key);
+        let Some(terminal) = self.terminals.get_mut(number) else {
+            return;
+        };
         let waiting = std::mem::take(&mut terminal.waiting);
         let status = exit_status(exit);
         for ticket in waiting {
@@ -464,10 +658,12 @@ impl Engine {
                 code: exit.code.map(i64::from),
                 signal: status.signal,
             };
+            let well = shown.code == Some(0);
             self.change_terminal(key, entry, number, |_, exit| {
                 *exit = Some(shown);
                 true
             });
+            self.end_row_of_terminal(key, entry, well);
         }
     }
 
@@ -529,16 +725,17 @@ impl Engine {
             if exit.is_some() {
                 tool.exit.clone_from(exit);
             }
+            tool.show_result();
             self.outbox.entry(key, entry);
         }
     }
 
     fn on_elicitation(&mut self, proc: Proc, ticket: Ticket, request: wire::ElicitationRequest) {
-        let key = match &request.session_id {
-            Some(id) => self.place(proc, id).map(|(key, _)| key),
-            None => self.busy_session(proc.agent),
+        let place = match &request.session_id {
+            Some(id) => self.place(proc, id),
+            None => self.busy_session(proc.agent).map(|key| (key, None)),
         };
-        let Some(key) = key.filter(|key| !self.is_cancelling(*key)) else {
+        let Some((key, asker)) = place.filter(|(key, _)| !self.is_cancelling(*key)) else {
             return self.respond_with(proc, ticket, &wire::ElicitationResponse::Cancel);
         };
         let ask = match request.mode {
@@ -552,11 +749,84 @@ impl Engine {
                 return self.respond(proc, ticket, Err(error));
             }
         };
-        let entry = request
-            .tool_call_id
-            .and_then(|id| self.sessions.get(&key)?.transcript.tool(id.as_str()));
-        self.ask(proc, ticket, key, request.message, entry, ask);
+        let entry = request.tool_call_id.and_then(|id| {
+            let transcript = &self.sessions.get(&key)?.transcript;
+            transcript.tool_of(id.as_str(), asker)
+        });
+        self.ask(proc, Some(ticket), key, request.message, entry, asker, ask);
     }
+}
+
+/// Whether a web call may be the one a permission of this title is about: it does not say otherwise.
+fn may_be(tool: &ToolCall, title: &str) -> bool {
+    let input = tool.raw_input.as_ref();
+    let about = input.and_then(|input| {
+        ["url", "query"]
+            .iter()
+            .find_map(|key| input.get(*key)?.as_str())
+    });
+    if let Some(about) = about.filter(|_| !title.is_empty()) {
+        return title.to_lowercase().contains(&about.to_lowercase());
+    }
+    says_same(title, &tool.title)
+}
+
+/// Whether two titles may be of one web call: one has the other in it, or they do not name two addresses.
+fn says_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.to_lowercase(), other.to_lowercase());
+    let is_fetch = one.contains("fetch") || other.contains("fetch");
+    one.contains(&other)
+        || other.contains(&one)
+        || is_fetch && !(one.contains("://") && other.contains("://"))
+}
+
+/// The kind of call Cursor asks about under an id of this shape: `web_fetch_0`, `web_search_<id>`.
+fn web_kind(id: &str) -> Option<&'static str> {
+    if id.starts_with("web_fetch_") {
+        Some("fetch")
+    } else {
+        id.starts_with("web_search_").then_some("search")
+    }
+}
+
+/// The question a tool call asks by the options of its permission. What is asked stands in its input, its content or
+/// its title.
+fn asked_by(tool: &ToolCall, title: &str, options: &[PermissionOption]) -> Question {
+    let input = tool.raw_input.as_ref();
+    let asked = |from: &Value| {
+        let text = ["prompt", "question"]
+            .iter()
+            .find_map(|key| from.get(*key)?.as_str());
+        text.map(str::to_owned)
+    };
+    let first = input.and_then(|input| input.get("questions")?.get(0));
+    let shown = || {
+        tool.content.iter().find_map(|content| match content {
+            Content::Text(text) => Some(text.text().trim().to_owned()),
+            _ => None,
+        })
+    };
+    let prompt = first
+        .and_then(asked)
+        .or_else(|| input.and_then(asked))
+        .or_else(shown)
+        .filter(|prompt| !prompt.is_empty())
+        .unwrap_or_else(|| title.to_owned());
+    Question {
+        id: tool.id.clone(),
+        prompt,
+        options: decision::choices(options),
+        multiple: false,
+        free_text: false,
+        required: false,
+        value_type: None,
+        default: None,
+    }
+}
+
+/// What a permission is about, in a line.
+fn title_of(tool: &ToolCall) -> String {
+    tool.command().unwrap_or_else(|| tool.title.clone())
 }
 
 /// A field of a form as a question.

@@ -1,13 +1,16 @@
 //! One session: its transcript, its turn, its queue, and what the agent lets the user switch.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use acp::peer::CallId;
 use acp::types as wire;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Grant;
 use crate::diff::Hunk;
 use crate::ids::{AgentId, Key, PromptId};
+use crate::policy::Action;
+use crate::subagents::Told;
 use crate::todos::Todo;
 use crate::transcript::Transcript;
 
@@ -38,6 +41,8 @@ pub struct Session {
     pub turns: u64,
     /// Prompts that wait for their turn.
     pub queue: VecDeque<Prompt>,
+    /// The prompt that was sent last, to be sent again.
+    pub last_prompt: Option<PromptSpec>,
     /// The modes it can be in, and the one it is in.
     pub modes: wire::SessionModes,
     /// The models it can use, from agents without config options.
@@ -50,6 +55,8 @@ pub struct Session {
     pub title: Option<String>,
     /// How full the context is and what it cost.
     pub usage: Usage,
+    /// The agent says itself how full the context is: nothing else is looked at.
+    pub tells_usage: bool,
     /// What is to be done.
     pub todos: Vec<Todo>,
     /// Files the agent changed, in the order it first did.
@@ -58,10 +65,20 @@ pub struct Session {
     pub writes: BTreeMap<String, usize>,
     /// Update kinds nobody knows that were already shown.
     pub unknown_seen: HashSet<String>,
+    /// Messages between it and its subagents, by the session they were told in and their id there.
+    pub messages: HashMap<(String, String), Told>,
+    /// Rows of what agents did by way of the editor and announced no call for.
+    pub rows: Vec<usize>,
+    /// What the user answered for good: by the whole call, what to do and when that was said.
+    pub always: HashMap<String, (Action, String)>,
+    /// Folders outside the workspace the user has opened.
+    pub grants: Vec<Grant>,
     /// The entry of each compaction.
     pub compactions: BTreeMap<String, usize>,
     /// What went wrong, as a person reads it; also that the agent has not answered for long.
     pub error: Option<String>,
+    /// Its last turn failed because nobody is logged in.
+    pub signed_out: bool,
     /// How many updates have arrived.
     pub heard: u64,
     /// A replay that did not come to its end, and how much of it the transcript has.
@@ -109,6 +126,8 @@ pub struct Wanted {
     pub mcp_servers: Vec<wire::McpServer>,
     /// More directories to work in.
     pub directories: Vec<String>,
+    /// Only to look something up: the agent makes no session for it.
+    pub lookup: bool,
 }
 
 /// The value of a config option as the editor gives it.
@@ -157,6 +176,9 @@ pub struct PromptSpec {
     /// What goes along.
     #[serde(default)]
     pub blocks: Vec<Block>,
+    /// Files that buffers have: the first to be kept as they are.
+    #[serde(default)]
+    pub open: Vec<String>,
 }
 
 /// Something that goes along with a prompt.
@@ -231,18 +253,25 @@ impl Session {
             turn: None,
             turns: 0,
             queue: VecDeque::new(),
+            last_prompt: None,
             modes: wire::SessionModes::default(),
             models: wire::SessionModels::default(),
             options: Vec::new(),
             commands: Vec::new(),
             title: None,
             usage: Usage::default(),
+            tells_usage: false,
             todos: Vec::new(),
             changes: Vec::new(),
             writes: BTreeMap::new(),
             unknown_seen: HashSet::new(),
+            messages: HashMap::new(),
+            rows: Vec::new(),
+            always: HashMap::new(),
+            grants: Vec::new(),
             compactions: BTreeMap::new(),
             error: None,
+            signed_out: false,
             heard: 0,
             replay: None,
         }
@@ -263,6 +292,11 @@ impl Session {
             self.phase,
             Phase::Creating | Phase::Loading { .. } | Phase::Resuming
         )
+    }
+
+    /// Whether what arrives was said and done long ago.
+    pub fn is_replaying(&self) -> bool {
+        matches!(self.phase, Phase::Loading { .. })
     }
 
     /// The option that holds the mode or the model.

@@ -1,18 +1,22 @@
 //! Sessions on an agent that is ready: made, loaded, resumed, settled; past ones listed and deleted.
 
+use std::collections::BTreeMap;
+
 use acp::message::RpcError;
 use acp::types::{self as wire, Empty};
 use acp::{FromValue, methods};
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, Link, Waiter};
-use crate::connect::rpc_message;
+use crate::agent::{Agent, Link, Stage, Waiter};
+use crate::cli_config::CliConfig;
+use crate::connect::{inherited, rpc_message};
 use crate::effect::{Effect, Timer};
 use crate::engine::{Engine, News, Refused};
-use crate::entry::Level;
+use crate::entry::{Body, Level};
 use crate::ids::{AgentId, Key, Proc, ResultId};
 use crate::outbox::Wake;
 use crate::session::{Phase, Replay};
+use crate::text::label;
 
 /// A replay that says nothing for so long is taken to be over.
 const REPLAY_IDLE_MS: u64 = 300;
@@ -207,6 +211,7 @@ impl Engine {
         let Some(agent) = self.live(proc) else { return };
         agent.sessions.insert(id.clone(), key);
         agent.auth_tried = false;
+        let needless = agent.link == Link::Starting(Stage::Login);
         let early = agent.take_early(&id);
         if let Some(session) = self.sessions.get_mut(&key) {
             session.session_id = Some(id);
@@ -220,6 +225,10 @@ impl Engine {
             self.apply(key, None, update);
         }
         self.place_early(proc);
+        if needless {
+            // A session was refused and this one was not: the login is there by now.
+            self.ready(proc);
+        }
         if matches!(phase, Phase::Loading { .. }) {
             // Cursor goes on replaying for a moment after its answer.
             let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
@@ -229,6 +238,9 @@ impl Engine {
             });
             self.outbox.status(key);
         } else {
+            if phase == Phase::Resuming {
+                self.look_for_context(key);
+            }
             self.settle(key);
         }
     }
@@ -256,6 +268,7 @@ impl Engine {
         for entry in ended {
             self.outbox.entry(key, entry);
         }
+        self.look_for_context(key);
         self.settle(key);
     }
 
@@ -340,16 +353,21 @@ impl Engine {
         };
         let message = rpc_message(error);
         // One that was asked for and never there is not replaced by another.
-        let restarting = session.session_id.is_some() && !session.transcript.entries().is_empty();
+        let restarting = session.session_id.is_some();
+        let mut entries = session.transcript.entries().iter();
+        let said = entries.any(|entry| !matches!(entry.body, Body::Notice(_)));
         if phase != Phase::Creating && restarting {
             // The old session is gone for good, the conversation is not: go on with a new one.
             session.session_id = None;
             session.wanted.load = None;
             session.replay = None;
-            let text = format!(
-                "the old conversation could not be loaded ({message}): this is a new one, and the agent does not know what was said above"
-            );
-            self.add_notice(key, Level::Warning, "restart", text);
+            // An agent may forget a session in which nothing was said.
+            if said {
+                let text = format!(
+                    "the old conversation could not be loaded ({message}): this is a new one, and the agent does not know what was said above"
+                );
+                self.add_notice(key, Level::Warning, "restart", text);
+            }
             return self.begin(key);
         }
         let what = match phase {
@@ -406,6 +424,14 @@ impl Engine {
         let result = self.last_result.advance();
         match link {
             Some(Link::Ready) => self.send_list(id, key, result),
+            Some(Link::Starting(Stage::Login)) => {
+                let agent = self.agents.get_mut(&id);
+                let why = agent.and_then(|agent| {
+                    agent.lists.push((key, result));
+                    Some(agent.login.as_ref()?.message.clone())
+                });
+                self.serve_lists(id, Some(&why.unwrap_or_default()));
+            }
             _ => {
                 if let Some(agent) = self.agents.get_mut(&id) {
                     agent.lists.push((key, result));
@@ -470,15 +496,23 @@ impl Engine {
 
     pub(crate) fn on_list(
         &mut self,
-        id: AgentId,
+        proc: Proc,
         key: Key,
         number: ResultId,
         mut found: Vec<wire::SessionInfo>,
         pages: usize,
         result: Result<Value, RpcError>,
     ) {
+        let id = proc.agent;
         let page = match result {
             Ok(value) => wire::ListSessionsResponse::from_value(value).unwrap_or_default(),
+            Err(error) if error.is_auth_required() && !self.has_ready_session(id) => {
+                // Asked again after the login, or told why not.
+                if let Some(agent) = self.agents.get_mut(&id) {
+                    agent.lists.push((key, number));
+                }
+                return self.auth_required(proc, &error);
+            }
             Err(error) => {
                 let result = Err(rpc_message(&error));
                 return self
@@ -518,7 +552,10 @@ impl Engine {
             .map(|one| {
                 let mut item = json!({ "id": one.session_id, "agent": agent, "cwd": one.cwd.or_else(|| cwd.clone()) });
                 if let Value::Object(item) = &mut item {
-                    item.extend(one.title.map(|title| ("title".to_owned(), json!(title))));
+                    item.extend(
+                        one.title
+                            .map(|title| ("title".to_owned(), json!(label(&title, 200)))),
+                    );
                     item.extend(one.updated_at.map(|at| ("updated_at".to_owned(), json!(at))));
                 }
                 item
@@ -531,6 +568,33 @@ impl Engine {
             },
             Wake::Now,
         );
+    }
+
+    fn has_ready_session(&self, id: AgentId) -> bool {
+        let mut mine = self.sessions.values().filter(|s| s.agent == id);
+        mine.any(|session| session.phase == Phase::Ready)
+    }
+
+    /// Reads Cursor's own settings as an agent with these variables would; the answer is a `result`.
+    pub fn cli_config(&mut self, env: &BTreeMap<String, String>) -> Result<ResultId, Refused> {
+        let path = crate::cli_config::path(env, inherited)
+            .ok_or("HOME is not set: Cursor's settings cannot be found")?;
+        let result = self.last_result.advance();
+        self.effects.push(Effect::CliConfig { result, path });
+        Ok(result)
+    }
+
+    /// Cursor's own settings were read.
+    pub fn on_cli_config(&mut self, id: ResultId, read: Result<CliConfig, String>) {
+        let result = read.map(|config| json!(config));
+        self.outbox.push(News::Result { id, result }, Wake::Now);
+    }
+
+    /// A line of the editor's own in the transcript.
+    pub fn notice(&mut self, key: Key, text: String) -> Result<(), Refused> {
+        self.session(key)?;
+        self.add_notice(key, Level::Info, "agent", text);
+        Ok(())
     }
 
     /// Deletes a past session; the answer is a `result`.

@@ -9,6 +9,10 @@ use crate::process::Exit;
 
 /// Kept when the agent names no limit.
 const DEFAULT_LIMIT_BYTES: usize = 1024 * 1024;
+/// More than this is never kept, whatever limit the agent names.
+const MAX_LIMIT_BYTES: usize = 4 * 1024 * 1024;
+/// So much of it the user can look at, however little the agent wants.
+const SHOWN_BYTES: usize = 1024 * 1024;
 
 /// A terminal.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ impl Terminal {
             output: String::new(),
             part: Vec::new(),
             limit: limit.map_or(DEFAULT_LIMIT_BYTES, |limit| {
-                usize::try_from(limit).unwrap_or(usize::MAX)
+                usize::try_from(limit).map_or(MAX_LIMIT_BYTES, |limit| limit.min(MAX_LIMIT_BYTES))
             }),
             truncated: false,
             exit: None,
@@ -52,9 +56,9 @@ impl Terminal {
         &self.output
     }
 
-    /// How much of the output is kept.
-    pub fn limit(&self) -> usize {
-        self.limit
+    /// How much of the output is kept for the user.
+    pub fn shown_limit(&self) -> usize {
+        self.limit.max(SHOWN_BYTES)
     }
 
     /// Takes more output and hands back what is readable of it. Characters may be split between two pieces;
@@ -67,29 +71,19 @@ impl Terminal {
     }
 
     fn decode(&mut self, bytes: &[u8]) -> String {
-        let mut out = String::with_capacity(bytes.len());
-        self.part.extend_from_slice(bytes);
-        let mut rest = std::mem::take(&mut self.part);
-        loop {
-            match std::str::from_utf8(&rest) {
-                Ok(text) => {
-                    out.push_str(text);
-                    break;
-                }
-                Err(error) => {
-                    let (good, bad) = rest.split_at(error.valid_up_to());
-                    out.push_str(&String::from_utf8_lossy(good));
-                    match error.error_len() {
-                        Some(len) => {
-                            out.push('\u{fffd}');
-                            rest = bad[len..].to_vec();
-                        }
-                        None => {
-                            self.part = bad.to_vec();
-                            break;
-                        }
-                    }
-                }
+        let mut all = std::mem::take(&mut self.part);
+        all.extend_from_slice(bytes);
+        let mut out = String::with_capacity(all.len());
+        let mut rest = all.utf8_chunks().peekable();
+        while let Some(chunk) = rest.next() {
+            out.push_str(chunk.valid());
+            if chunk.invalid().is_empty() {
+                continue;
+            }
+            if rest.peek().is_none() && is_begun(chunk.invalid()) {
+                self.part = chunk.invalid().to_vec();
+            } else {
+                out.push('\u{fffd}');
             }
         }
         out
@@ -121,6 +115,11 @@ impl Terminal {
             self.truncated = true;
         }
     }
+}
+
+/// Whether these last bytes may be the beginning of a character.
+fn is_begun(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
 /// All terminals, by the number that is their id on the wire.

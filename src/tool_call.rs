@@ -4,11 +4,17 @@ use acp::types as wire;
 use serde_json::Value;
 
 use crate::diff::{self, Diff};
+use crate::diff_header;
 use crate::ids::DecisionId;
 use crate::output::Output;
+use crate::tool_result::{self, has_lines, joined};
 
 /// Longer texts are compared by the driver, not while the engine is locked.
 const INLINE_DIFF_BYTES: usize = 256 * 1024;
+/// Longer texts are not looked through for what is shown already.
+const INLINE_SEARCH_BYTES: usize = 256 * 1024;
+/// Why Cursor asks before it runs a command. Once the command has run, its output stands there.
+const REASON_TO_ASK: &str = "Not in allowlist: ";
 
 /// A tool call as it stands.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,8 +39,20 @@ pub struct ToolCall {
     pub raw_output: Option<Value>,
     /// The decision that waits for the user.
     pub decision: Option<DecisionId>,
-    /// The user said no. Cursor reports such a call as `completed` all the same.
+    /// The user or a rule said no. Cursor reports such a call as `completed` all the same.
     pub rejected: bool,
+    /// Nobody said yes before its turn was over: it did not run.
+    pub cancelled: bool,
+    /// The user or a rule said yes.
+    pub allowed: bool,
+    /// Cursor said no itself, without asking.
+    pub refused: bool,
+    /// What its raw output says, in parts.
+    pub result: Vec<String>,
+    /// Those parts that nothing else shows.
+    pub shown_result: Option<Output>,
+    /// The input its todos were last taken from.
+    pub todos_from: Option<Value>,
     /// How its command ended.
     pub exit: Option<CommandExit>,
     /// A subagent's task.
@@ -80,6 +98,59 @@ pub struct Task {
     /// How long it took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// The subagent's session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// What it is there for, where that is not its description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// What the agent said it does: `running`, `requires_action`, `idle`, `unknown`, or our own `ended`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Why it stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Decisions of it that wait for the user.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub waiting: usize,
+    /// What the agent calls the subagent.
+    #[serde(skip)]
+    pub title: Option<String>,
+    /// What the agent says it is there for.
+    #[serde(skip)]
+    pub purpose: Option<String>,
+    /// What `cursor/task` calls it.
+    #[serde(skip)]
+    pub named: Option<String>,
+    /// No tool call stands behind it.
+    #[serde(skip)]
+    pub by_itself: bool,
+    /// That it is over was not said, only taken from the end of the turn.
+    #[serde(skip)]
+    pub assumed: bool,
+}
+
+impl Task {
+    /// Whether the agent said that it works, and not yet that it ended.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.state.as_deref(), None | Some("idle" | "ended"))
+    }
+
+    /// Whether it goes by this id.
+    pub fn is_called(&self, id: &str) -> bool {
+        self.session_id.as_deref() == Some(id) || self.agent_id.as_deref() == Some(id)
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands out a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A generated image.
@@ -103,6 +174,8 @@ pub enum Content {
         old: Option<String>,
         new: String,
         diff: Option<Diff>,
+        /// The file is gone.
+        deleted: bool,
     },
     /// A terminal: one of ours, or one the agent runs and tells of in `_meta`.
     Terminal {
@@ -122,6 +195,18 @@ pub enum Content {
     Link { uri: String, name: String },
     /// Anything else.
     Unknown(Value),
+}
+
+impl Content {
+    /// A file that is to be written.
+    pub fn written(path: String, old: Option<String>, new: String) -> Self {
+        read_content(wire::ToolContent::Diff(wire::Diff {
+            path,
+            old_text: old,
+            new_text: new,
+            meta: None,
+        }))
+    }
 }
 
 /// A diff that is to be looked at with time: it is too long to be computed in passing, or its text may be a part of
@@ -152,7 +237,9 @@ impl ToolCall {
         if let Some(kind) = news.kind {
             kind.as_str().clone_into(&mut self.kind);
         }
-        if let Some(status) = news.status {
+        // A call that starts a subagent in the background is over long before the subagent is.
+        let works = self.task.as_ref().is_some_and(Task::is_live);
+        if let Some(status) = news.status.filter(|_| !works) {
             status.as_str().clone_into(&mut self.status);
         }
         if let Some(locations) = news.locations {
@@ -182,32 +269,90 @@ impl ToolCall {
             self.extra.insert("_meta".to_owned(), Value::Object(meta));
         }
         self.extra.extend(news.extra);
+        self.show_result();
         open
     }
 
-    /// The command of an `execute` call.
-    pub fn command(&self) -> Option<String> {
-        if self.kind != "execute" {
+    /// How far it is, as a person sees it: what was not allowed to run has not been completed.
+    pub fn shown_status(&self) -> &str {
+        match self.status == "completed" {
+            true if self.is_rejected() => "rejected",
+            true if self.cancelled => "cancelled",
+            _ => &self.status,
+        }
+    }
+
+    /// Whether it was not allowed to run, whoever said so.
+    pub fn is_rejected(&self) -> bool {
+        self.rejected || self.refused
+    }
+
+    /// Whether Cursor's own rules kept a command from running: it is `completed`, but one that ran has an exit code.
+    pub fn was_refused(&self) -> bool {
+        let is_reason = |c: &Content| matches!(c, Content::Text(text) if text.text().starts_with(REASON_TO_ASK));
+        self.kind == "execute"
+            && self.status == "completed"
+            && !self.allowed
+            && self.raw_output.is_none()
+            && self.content.iter().all(is_reason)
+            && self.raw_input.is_some()
+            && self.task.is_none()
+            && self.command().is_some()
+    }
+
+    /// What a search looks for.
+    pub fn query(&self) -> Option<&str> {
+        let keys = ["pattern", "query", "regex", "globPattern", "glob_pattern"];
+        let input = self.raw_input.as_ref().filter(|_| self.kind == "search")?;
+        let found = keys.iter().find_map(|key| input.get(*key)?.as_str());
+        found.filter(|query| !query.trim().is_empty())
+    }
+
+    /// Where it works, also while only its input says so.
+    pub fn places(&self) -> Vec<Location> {
+        let is_file = matches!(self.kind.as_str(), "read" | "edit" | "delete");
+        let is_said = !self.locations.is_empty()
+            || self
+                .content
+                .iter()
+                .any(|c| matches!(c, Content::Diff { .. }));
+        let keys = ["path", "filePath", "file_path", "target_file"];
+        let input = self.raw_input.as_ref().filter(|_| is_file && !is_said);
+        let path = input.and_then(|input| keys.iter().find_map(|key| input.get(*key)?.as_str()));
+        match path.filter(|path| !path.is_empty()) {
+            Some(path) => vec![Location {
+                path: path.to_owned(),
+                line: None,
+            }],
+            None => self.locations.clone(),
+        }
+    }
+
+    /// The todos it sets, once for each input it is given.
+    pub fn take_todos(&mut self) -> Option<wire::cursor::UpdateTodos> {
+        let input = self.raw_input.as_ref()?;
+        if self.todos_from.as_ref() == Some(input) || self.status == "failed" {
             return None;
         }
-        let input = self.raw_input.as_ref();
-        let given = ["command", "cmd"]
-            .iter()
-            .find_map(|key| match input?.get(*key)? {
-                Value::String(command) => Some(command.clone()),
-                Value::Array(words) => Some(
-                    words
-                        .iter()
-                        .filter_map(Value::as_str)
-                        .collect::<Vec<_>>()
-                        .join(" "),
-                ),
-                _ => None,
-            });
-        given.filter(|command| !command.is_empty()).or_else(|| {
+        let update = crate::todos::of_input(input)?;
+        if update.todos.is_empty() && !self.is_over() {
+            // It is still being written.
+            return None;
+        }
+        self.todos_from = Some(input.clone());
+        Some(update)
+    }
+
+    /// The command it runs: in its input, whatever kind it says it is; else in the title of an `execute` call.
+    pub fn command(&self) -> Option<String> {
+        let given = self
+            .raw_input
+            .as_ref()
+            .and_then(crate::policy::call::command_in);
+        given.or_else(|| {
             let title = self.title.trim();
             let inner = title.strip_prefix('`')?.strip_suffix('`')?;
-            Some(inner.to_owned())
+            (self.kind == "execute").then(|| inner.to_owned())
         })
     }
 
@@ -218,7 +363,7 @@ impl ToolCall {
 
     /// Whether it is over, and what it was to change is changed.
     pub fn has_edited(&self) -> bool {
-        self.is_over() && self.status != "failed" && !self.rejected
+        self.is_over() && self.status != "failed" && !self.is_rejected() && !self.cancelled
     }
 
     /// The files it changes: those of its diffs, and for calls that write, where they say they work.
@@ -271,6 +416,7 @@ impl ToolCall {
             old,
             new,
             diff,
+            ..
         }) = self.content.get(content)
         else {
             return None;
@@ -289,7 +435,12 @@ impl ToolCall {
     fn replace_content(&mut self, news: Vec<wire::ToolContent>) -> Vec<OpenDiff> {
         let mut open = Vec::new();
         self.content.truncate(news.len());
-        for (at, item) in news.into_iter().enumerate() {
+        for (at, mut item) in news.into_iter().enumerate() {
+            let mut gone = false;
+            if let wire::ToolContent::Diff(diff) = &mut item {
+                let plain = diff_header::strip(diff);
+                (diff.old_text, diff.new_text, gone) = (plain.old, plain.new, plain.deleted);
+            }
             let known = self.content.get_mut(at);
             match (known, item) {
                 (
@@ -303,7 +454,10 @@ impl ToolCall {
                 (Some(Content::Diff { path, old, new, .. }), wire::ToolContent::Diff(diff))
                     if *path == diff.path && *old == diff.old_text && *new == diff.new_text => {}
                 (known, item) => {
-                    let content = read_content(item);
+                    let mut content = read_content(item);
+                    if let Content::Diff { deleted, .. } = &mut content {
+                        *deleted = gone;
+                    }
                     match known {
                         Some(known) => *known = content,
                         None => self.content.push(content),
@@ -317,35 +471,46 @@ impl ToolCall {
 
     /// Cursor reports a command as `completed` whatever its exit code, which stands in the raw output.
     fn take_output(&mut self, output: Value) {
-        let number = |key: &str| output.get(key).and_then(Value::as_i64);
-        if let Some(code) = number("exitCode").or_else(|| number("exit_code")) {
-            self.exit = Some(CommandExit {
-                code: Some(code),
-                signal: None,
-            });
+        let result = tool_result::read(&output);
+        if result.exit.is_some() {
+            self.exit = result.exit;
         }
-        let text = |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (stdout, stderr) = (text("stdout"), text("stderr"));
-        let shows_output = self
-            .content
-            .iter()
-            .any(|c| matches!(c, Content::Terminal { .. } | Content::Diff { .. }));
-        let printed_something = !stdout.is_empty() || !stderr.is_empty();
-        if printed_something && !shows_output {
-            let between = if stdout.is_empty() || stdout.ends_with('\n') {
-                ""
-            } else {
-                "\n"
-            };
-            let printed = format!("{stdout}{between}{stderr}");
-            match self.content.as_mut_slice() {
-                [Content::Text(shown)] => {
-                    shown.replace(printed);
-                }
-                _ => self.content = vec![Content::Text(Output::new(printed))],
-            }
+        self.rejected |= result.denied;
+        if !(result.parts.is_empty() || result.spare && !self.content.is_empty()) {
+            self.result = result.parts;
+            let is_reason = |c: &Content| matches!(c, Content::Text(text) if text.text().starts_with(REASON_TO_ASK));
+            self.content.retain(|content| !is_reason(content));
         }
         self.raw_output = Some(output);
+    }
+
+    /// Shows what the raw output says and nothing else does: some agents say it twice.
+    pub fn show_result(&mut self) {
+        if self.result.is_empty() {
+            return;
+        }
+        let mut left: Vec<&str> = Vec::new();
+        for part in &self.result {
+            let is_shown = self.content.iter_mut().any(|content| match content {
+                Content::Text(shown) => {
+                    let shorter = part.len() > shown.text().len()
+                        && !shown.text().trim().is_empty()
+                        && shows(part, shown.text());
+                    if shorter {
+                        shown.replace(part.clone());
+                    }
+                    shorter || shows(shown.text(), part)
+                }
+                Content::Terminal { output, .. } => shows(output.text(), part),
+                Content::Diff { new, .. } => shows(new, part),
+                _ => false,
+            });
+            if !is_shown {
+                left.push(part);
+            }
+        }
+        let text = joined(left.into_iter());
+        self.shown_result = (!text.is_empty()).then(|| Output::new(text));
     }
 
     /// Codex and Claude tell of terminals they run themselves in `_meta`.
@@ -430,6 +595,7 @@ fn read_content(item: wire::ToolContent) -> Content {
                 old: wire.old_text,
                 new: wire.new_text,
                 diff,
+                deleted: false,
             }
         }
         wire::ToolContent::Terminal(id) => Content::Terminal {
@@ -439,6 +605,14 @@ fn read_content(item: wire::ToolContent) -> Content {
         },
         wire::ToolContent::Unknown(unknown) => Content::Unknown(unknown.raw),
     }
+}
+
+/// Whether one text has all lines of the other. Very long ones only when they are the same.
+fn shows(text: &str, lines: &str) -> bool {
+    if text.len().max(lines.len()) > INLINE_SEARCH_BYTES {
+        return text.trim_end() == lines.trim_end();
+    }
+    has_lines(text, lines)
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::entry::{Body, Entry, Level, Notice};
 use crate::todos::{self, Todo};
-use crate::tool_call::ToolCall;
+use crate::tool_call::{Task, ToolCall};
 
 /// Which kind of message a chunk belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,9 @@ pub enum Touched {
 #[derive(Debug, Default)]
 pub struct Transcript {
     entries: Vec<Entry>,
-    /// Tool calls by the agent's id; of two with one id the newest.
-    tools: HashMap<String, usize>,
+    /// Tool calls by the agent's id, with the subagent task they belong to: each session counts its calls by itself. Of
+    /// two with one id in one session the newest.
+    tools: HashMap<String, Vec<(Option<usize>, usize)>>,
     /// The entry each voice's chunks go to, by the subagent task they belong to: nothing has come after it yet.
     open: HashMap<Option<usize>, usize>,
     /// The entries that show the todos of this turn, by the subagent task they belong to.
@@ -56,9 +57,40 @@ impl Transcript {
         self.entries.get_mut(entry)
     }
 
-    /// The entry of a tool call.
+    /// Where the entries of this turn begin.
+    pub fn turn(&self) -> usize {
+        self.turn
+    }
+
+    /// The entry of a tool call: of the agent's own, or else of any subagent.
     pub fn tool(&self, id: &str) -> Option<usize> {
-        self.tools.get(id).copied()
+        self.tool_of(id, None)
+    }
+
+    /// The entry of a tool call that this subagent speaks of: its own, else the agent's, else of any other subagent. A
+    /// permission may be asked in another session than the one the call runs in.
+    pub fn tool_of(&self, id: &str, parent: Option<usize>) -> Option<usize> {
+        let known = self.tools.get(id)?;
+        let of = |owner| known.iter().rfind(|(parent, _)| *parent == owner);
+        of(parent)
+            .or_else(|| of(None))
+            .or_else(|| known.last())
+            .map(|(_, at)| *at)
+    }
+
+    /// The entry of a tool call of this subagent alone.
+    pub fn own_tool(&self, id: &str, parent: Option<usize>) -> Option<usize> {
+        let known = self.tools.get(id)?;
+        known
+            .iter()
+            .rfind(|(owner, _)| *owner == parent)
+            .map(|(_, at)| *at)
+    }
+
+    /// The task an entry belongs to, the task that belongs to, and so on.
+    pub fn ancestors(&self, entry: usize) -> impl Iterator<Item = usize> {
+        let parent = |at: usize| self.get(at).and_then(|entry| entry.parent);
+        std::iter::successors(parent(entry), move |at| parent(*at))
     }
 
     /// Adds a piece of a message. It joins the message before it unless something came between, or the
@@ -100,6 +132,14 @@ impl Transcript {
         (Touched::Entry(at), ended)
     }
 
+    /// The agent's last message of this turn, if nothing was done after it.
+    pub fn last_words(&self) -> Option<&str> {
+        let of_turn = self.entries.get(self.turn..)?.iter().rev();
+        let mut own = of_turn.filter(|entry| entry.parent.is_none());
+        let last = own.find(|entry| !matches!(entry.body, Body::Plan { .. } | Body::Notice(_)))?;
+        matches!(last.body, Body::Agent { .. }).then_some(last.text.as_str())
+    }
+
     /// Ends the message that is being written, if any; the number of its entry.
     pub fn end_message(&mut self, parent: Option<usize>, now_ms: u64) -> Option<usize> {
         let at = self.open.remove(&parent)?;
@@ -116,43 +156,42 @@ impl Transcript {
         self.add(entry)
     }
 
-    /// Adds a notice.
+    /// Adds a notice, of a subagent's task or of the session.
     pub fn notice(
         &mut self,
+        parent: Option<usize>,
         level: Level,
         about: &'static str,
         text: String,
         now_ms: u64,
     ) -> usize {
-        self.add_done(
-            text,
-            Body::Notice(Notice {
-                level,
-                about,
-                ..Notice::default()
-            }),
-            now_ms,
-        )
+        let notice = Notice {
+            level,
+            about,
+            ..Notice::default()
+        };
+        let at = self.add_done(text, Body::Notice(notice), now_ms);
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.parent = parent;
+        }
+        at
     }
 
     /// A call is announced: one of this id that ended in an earlier turn is another one. Some agents count their
     /// calls anew in each turn.
-    pub fn announce_tool(&mut self, id: &str) {
-        let known = self.tools.get(id).copied();
+    pub fn announce_tool(&mut self, id: &str, parent: Option<usize>) {
+        let known = self.own_tool(id, parent);
         let ended = known.filter(|at| *at < self.turn).is_some_and(|at| {
             let tool = self.get(at).and_then(Entry::tool);
             tool.is_none_or(ToolCall::is_over)
         });
-        if ended {
-            self.tools.remove(id);
+        if let (true, Some(known)) = (ended, self.tools.get_mut(id)) {
+            known.retain(|(owner, _)| *owner != parent);
         }
     }
 
-    /// The tool call of this id, made when it is new.
-    pub fn upsert_tool(&mut self, id: &str, parent: Option<usize>, now_ms: u64) -> usize {
-        if let Some(&at) = self.tools.get(id) {
-            return at;
-        }
+    /// Makes the tool call of this id.
+    pub fn add_tool(&mut self, id: &str, parent: Option<usize>, now_ms: u64) -> usize {
         let tool = ToolCall {
             id: id.to_owned(),
             status: "pending".to_owned(),
@@ -162,13 +201,26 @@ impl Transcript {
         let mut entry = Entry::new(String::new(), Body::Tool(Box::new(tool)), now_ms);
         entry.parent = parent;
         let at = self.add(entry);
-        self.tools.insert(id.to_owned(), at);
+        self.alias_tool(id, parent, at);
         at
     }
 
     /// Another id of the same tool call: some agents ask permission under a name of its own.
-    pub fn alias_tool(&mut self, id: &str, entry: usize) {
-        self.tools.insert(id.to_owned(), entry);
+    pub fn alias_tool(&mut self, id: &str, parent: Option<usize>, entry: usize) {
+        let known = self.tools.entry(id.to_owned()).or_default();
+        known.retain(|(owner, _)| *owner != parent);
+        known.push((parent, entry));
+    }
+
+    /// Whether a tool call goes by more than one id.
+    pub fn has_alias(&self, entry: usize) -> bool {
+        let ids = self.tools.values().flatten();
+        ids.filter(|(_, at)| *at == entry).count() > 1
+    }
+
+    /// Whether this turn has an entry for the todos.
+    pub fn shows_todos(&self, parent: Option<usize>) -> bool {
+        self.plans.contains_key(&parent)
     }
 
     /// Shows the todos: in this turn's entry for them, or a new one.
@@ -192,14 +244,45 @@ impl Transcript {
         at
     }
 
-    /// A turn begins or ends: the next todos are shown anew, and no message goes on over it.
+    /// A turn begins or ends: the next todos are shown anew, and no message goes on over it but those of subagents that
+    /// are still at work.
     pub fn end_turn(&mut self, now_ms: u64) -> Vec<usize> {
-        self.plans.clear();
+        let ends = |parent: &Option<usize>| !parent.is_some_and(|task| self.is_at_work(task));
+        let gone: Vec<Option<usize>> = self.plans.keys().copied().filter(ends).collect();
+        let open: Vec<Option<usize>> = self.open.keys().copied().filter(ends).collect();
+        for parent in gone {
+            self.plans.remove(&parent);
+        }
         self.turn = self.entries.len();
-        let open: Vec<Option<usize>> = self.open.keys().copied().collect();
         open.into_iter()
             .filter_map(|parent| self.end_message(parent, now_ms))
             .collect()
+    }
+
+    /// Whether the subagent of a task has said that it works, or one above it has.
+    pub fn is_at_work(&self, task: usize) -> bool {
+        std::iter::once(task)
+            .chain(self.ancestors(task))
+            .any(|at| self.task(at).is_some_and(Task::is_live))
+    }
+
+    /// The task of an entry, if it is one's.
+    pub fn task(&self, entry: usize) -> Option<&Task> {
+        self.get(entry)?.tool()?.task.as_ref()
+    }
+
+    /// All tasks, oldest first.
+    pub fn tasks(&self) -> impl DoubleEndedIterator<Item = (usize, &Task)> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(at, entry)| Some((at, entry.tool()?.task.as_ref()?)))
+    }
+
+    /// The tasks of the turn that runs, or of the last one.
+    pub fn tasks_of_turn(&self) -> impl DoubleEndedIterator<Item = (usize, &Task)> {
+        let is_prompt =
+            |entry: &Entry| entry.parent.is_none() && matches!(entry.body, Body::User { .. });
+        let begin = self.entries.iter().rposition(is_prompt).unwrap_or_default();
+        self.tasks().filter(move |(at, _)| *at >= begin)
     }
 
     fn add(&mut self, entry: Entry) -> usize {
@@ -250,8 +333,8 @@ mod tests {
         );
         assert_eq!(add(Voice::Agent, "f", Some("m2")), Touched::Entry(3));
         assert_eq!(t.end_message(None, 9), Some(3));
-        t.upsert_tool("x", None, 9);
-        assert_eq!(t.upsert_tool("x", None, 9), 4);
+        assert_eq!(t.add_tool("x", None, 9), 4);
+        assert_eq!((t.tool("x"), t.own_tool("x", Some(4))), (Some(4), None));
         assert_eq!(
             t.chunk(Voice::Agent, "g", None, None, 9).0,
             Touched::Entry(5)
@@ -278,7 +361,7 @@ mod tests {
                 id: "1".into(),
                 content: "c".into(),
                 status: status.into(),
-                priority: None,
+                ..Todo::default()
             }]
         };
         assert_eq!(t.show_todos(&list("pending"), None, 0), 0);

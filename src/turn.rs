@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use crate::agent::{Link, Waiter};
 use crate::connect::rpc_message;
+use crate::decision::Decision;
 use crate::effect::{Effect, Timer};
 use crate::engine::{Engine, Refused};
 use crate::entry::{Body, Level, Notice};
 use crate::ids::{Key, PromptId};
 use crate::session::{Block, Phase, Prompt, PromptSpec, Turn};
+use crate::told_failure::{self, Kind, Told};
 
 /// How long a cancelled turn may take to end before the user is told.
 const CANCEL_NOTICE_MS: u64 = 5_000;
@@ -30,6 +32,21 @@ impl Engine {
             self.send_or_start(key);
         }
         self.outbox.status(key);
+        Ok(id)
+    }
+
+    /// Sends the last prompt again, with all that was attached to it.
+    pub fn retry(&mut self, key: Key) -> Result<PromptId, Refused> {
+        let session = self.session(key)?;
+        if session.turn.is_some() {
+            return Err("a turn is running: :CursorAgent cancel stops it".to_owned());
+        }
+        let Some(spec) = session.last_prompt.clone() else {
+            return Err("no prompt was sent in this chat yet".to_owned());
+        };
+        let id = self.prompt(key, spec)?;
+        // Before what waits, unless it is on its way.
+        let _ = self.queue_move(key, id, 1);
         Ok(id)
     }
 
@@ -138,6 +155,7 @@ impl Engine {
             return;
         };
         let id = session.agent;
+        session.last_prompt = Some(prompt.spec.clone());
         let context: Vec<String> = prompt
             .spec
             .blocks
@@ -179,8 +197,10 @@ impl Engine {
         let turn = self.sessions.get_mut(&key).map_or(0, |session| {
             session.turns += 1;
             session.error = None;
+            session.signed_out = false;
             session.turns
         });
+        self.watch_turn(key, turn, &prompt.spec.text, prompt.spec.open);
         let params = wire::PromptRequest {
             session_id,
             prompt: blocks,
@@ -302,7 +322,19 @@ impl Engine {
                     session.usage.input_tokens = usage.input_tokens;
                     session.usage.output_tokens = usage.output_tokens;
                 }
-                self.end_turn(key, response.stop_reason.as_str(), tokens, None);
+                let told = (response.stop_reason == wire::StopReason::EndTurn)
+                    .then(|| self.told_failure(key))
+                    .flatten();
+                match told {
+                    Some(told) if told.kind == Kind::Cancelled && self.is_cancelling(key) => {
+                        self.end_turn(key, "cancelled", tokens, None);
+                    }
+                    Some(told) => {
+                        self.end_turn(key, "error", tokens, Some(told.message()));
+                        self.note_signed_out(key, told.kind == Kind::Login);
+                    }
+                    None => self.end_turn(key, response.stop_reason.as_str(), tokens, None),
+                }
             }
             Err(error) => {
                 if self.is_cancelling(key)
@@ -313,9 +345,9 @@ impl Engine {
                     self.end_turn(key, "cancelled", None, None);
                 } else {
                     let login = if error.is_auth_required() {
-                        "\n  :CursorAgent login logs in"
+                        format!("\n  {}", self.login_step(key))
                     } else {
-                        ""
+                        String::new()
                     };
                     self.end_turn(
                         key,
@@ -323,10 +355,25 @@ impl Engine {
                         None,
                         Some(format!("{}{login}", rpc_message(&error))),
                     );
+                    self.note_signed_out(key, error.is_auth_required());
                 }
             }
         }
         self.send_next(key);
+    }
+
+    fn note_signed_out(&mut self, key: Key, signed_out: bool) {
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.signed_out = signed_out;
+        }
+    }
+
+    /// The failure the turn's last message tells of.
+    fn told_failure(&self, key: Key) -> Option<Told> {
+        let session = self.sessions.get(&key)?;
+        let words = session.transcript.last_words()?;
+        let prompt = session.turn.as_ref().map(|turn| turn.text.as_str());
+        told_failure::find(words, prompt.unwrap_or_default())
     }
 
     /// The process is gone in the middle of a turn.
@@ -345,7 +392,19 @@ impl Engine {
 
     fn end_turn(&mut self, key: Key, reason: &str, tokens: Option<u64>, error: Option<String>) {
         let now = self.now.wall_ms;
-        self.end_decisions(|decision| decision.key == key, "cancelled");
+        let stopped = error.is_some() || reason == "cancelled";
+        // A subagent in the background asks on its own account: it may go on long after the turn.
+        let workers = !stopped && self.has_workers(key);
+        let asks_on = |decision: &Decision| {
+            let goes_on = decision.subagent.is_some() || (workers && decision.entry.is_some());
+            // What is on disk is in conflict with unsaved text whether the turn is over or not.
+            (!stopped && goes_on) || !decision.is_awaited()
+        };
+        self.end_decisions(
+            |decision| decision.key == key && !asks_on(decision),
+            "cancelled",
+        );
+        self.show_held_messages(key);
         let open_tools = match (&error, reason) {
             (Some(_), _) => "failed",
             (None, "cancelled") => "cancelled",
@@ -382,11 +441,16 @@ impl Engine {
             }
             self.outbox.entry(key, entry);
         }
+        if error.is_some() {
+            session.error.clone_from(&error);
+        }
         let mut data = json!({ "stop_reason": reason, "duration_ms": took });
         if let (Value::Object(data), Some(error)) = (&mut data, error) {
             data.insert("error".to_owned(), json!(error));
         }
+        self.watch_turn_end(key);
         self.event(key, "CursorAgentTurnEnd", data);
+        self.look_for_context(key);
         self.outbox.status(key);
     }
 }

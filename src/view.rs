@@ -9,10 +9,15 @@ use serde_json::Value;
 use crate::agent::{Link, Login};
 use crate::decision::{Ask, Decision, PermissionOption, Plan, Question};
 use crate::diff::Hunk;
+use crate::diff_words::Words;
 use crate::engine::Engine;
 use crate::entry::{Body, Entry};
-use crate::ids::{DecisionId, Key, PromptId};
+use crate::ids::{DecisionId, EditorId, Key, PromptId};
+use crate::policy::call::Facts;
+use crate::policy::paths::Place;
 use crate::session::{FileChange, Phase, Session, Usage};
+use crate::sign_in::Given;
+use crate::text::{MESSAGE_BYTES, label, passage, visible};
 use crate::todos::Todo;
 use crate::tool_call::{Content, Image, Location, Task, ToolCall};
 
@@ -20,6 +25,13 @@ use crate::tool_call::{Content, Image, Location, Task, ToolCall};
 const DIFF_PREVIEW_LINES: usize = 80;
 /// A longer line of a diff is cut in a change.
 const DIFF_LINE_BYTES: usize = 400;
+/// A longer name or title is cut; ids never are, they go back to the agent.
+const NAME_CHARS: usize = 200;
+/// A longer description, question or command is cut where it is not shown whole.
+const PASSAGE_BYTES: usize = 4 * 1024;
+/// So many places of a call are shown; `entry` has them all.
+const PREVIEW_PLACES: usize = 100;
+
 /// A session at a glance.
 #[derive(Debug, Serialize)]
 pub struct Status {
@@ -47,13 +59,19 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     todos: Vec<Todo>,
+    turns: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_started_ms: Option<u64>,
     cancelling: bool,
     stuck: bool,
+    not_reading: bool,
     needs_login: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<Login>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_in: Option<Given>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<&'static str>,
     capabilities: BTreeMap<&'static str, bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -147,12 +165,16 @@ pub struct ToolView {
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
     locations: Vec<Location>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_locations: Option<usize>,
     content: Vec<ContentView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<Task>,
@@ -220,8 +242,16 @@ pub struct DecisionView {
     asked_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<usize>,
+    /// What the subagent that asks is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subagent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<ToolView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    facts: Option<Facts>,
+    places: Vec<Place>,
+    revision: u64,
+    by_editor: bool,
     cwd: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<Vec<PermissionOption>>,
@@ -231,6 +261,12 @@ pub struct DecisionView {
     plan: Option<Plan>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    /// The file of a conflict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// The write that waits for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<EditorId>,
 }
 
 /// How much of an entry is wanted.
@@ -247,11 +283,10 @@ impl Engine {
     pub fn status(&self, key: Key) -> Option<Status> {
         let session = self.sessions.get(&key)?;
         let agent = self.agents.get(&session.agent)?;
-        let pending = self
-            .decisions
-            .values()
-            .filter(|decision| decision.key == key)
-            .count();
+        let mine = |decision: &&Decision| decision.key == key && decision.checked;
+        let pending = self.decisions.values().filter(mine).count();
+        let awaited = self.decisions.values().filter(mine);
+        let awaited = awaited.filter(|decision| decision.is_awaited()).count();
         let caps = &agent.caps;
         let capabilities = [
             ("load", caps.load_session),
@@ -267,10 +302,10 @@ impl Engine {
         let needs_login = self.needs_login(agent.id);
         Some(Status {
             key,
-            state: state(session, &agent.link, pending),
+            state: state(session, &agent.link, awaited),
             session_id: session.session_id.as_ref().map(|id| id.as_str().to_owned()),
             agent: agent.spec.agent.clone(),
-            agent_title: agent.title.clone(),
+            agent_title: agent.title.as_deref().map(name),
             cwd: session.cwd.clone(),
             mode: session.mode().map(str::to_owned),
             model: session.model().map(str::to_owned),
@@ -282,8 +317,8 @@ impl Engine {
                 .iter()
                 .map(|command| CommandView {
                     name: command.name.clone(),
-                    description: command.description.clone(),
-                    hint: command.hint.clone(),
+                    description: described(&command.description),
+                    hint: command.hint.as_deref().map(name),
                 })
                 .collect(),
             pending,
@@ -296,25 +331,40 @@ impl Engine {
                     text: p.spec.text.clone(),
                 })
                 .collect(),
-            title: session.title.clone(),
-            usage: (session.usage != Usage::default()).then(|| session.usage.clone()),
-            todos: session.todos.clone(),
+            title: session.title.as_deref().map(name),
+            usage: (session.usage != Usage::default()).then(|| Usage {
+                currency: session
+                    .usage
+                    .currency
+                    .as_deref()
+                    .map(|currency| label(currency, 12)),
+                ..session.usage.clone()
+            }),
+            todos: shown_todos(&session.todos),
+            turns: session.turns,
             turn_started_ms: session.turn.as_ref().map(|turn| turn.started_ms),
             cancelling: session.turn.as_ref().is_some_and(|turn| turn.cancelling),
             stuck: session.turn.as_ref().is_some_and(|turn| turn.stuck),
+            not_reading: agent.stalled && agent.is_up(),
             needs_login,
+            backend: agent.fallen_back.then_some("headless"),
             login: agent
                 .login
                 .clone()
                 .or_else(|| Some(agent.login_by(None)).filter(|login| !login.command.is_empty())),
+            sign_in: agent.key(),
             capabilities: capabilities.into(),
-            error: session.error.clone(),
+            error: session
+                .error
+                .as_deref()
+                .map(|error| passage(error, MESSAGE_BYTES)),
         })
     }
 
     /// Decisions that wait, oldest first.
     pub fn pending(&self, key: Option<Key>) -> Vec<DecisionView> {
-        let mine = |decision: &&Decision| key.is_none_or(|key| decision.key == key);
+        let mine =
+            |decision: &&Decision| decision.checked && key.is_none_or(|key| decision.key == key);
         self.decisions
             .values()
             .filter(mine)
@@ -333,6 +383,13 @@ impl Engine {
         )
     }
 
+    /// The whole conversation, secrets removed: for what leaves the screen.
+    pub fn masked_transcript(&self, key: Key) -> Option<Value> {
+        let mut entries = serde_json::to_value(self.transcript(key)?).ok()?;
+        crate::secrets::known().mask_value(&mut entries);
+        Some(entries)
+    }
+
     /// One entry, whole; entries are counted from 1.
     pub fn entry(&self, key: Key, entry: usize) -> Option<EntryView> {
         let found = self
@@ -341,6 +398,21 @@ impl Engine {
             .transcript
             .get(entry.checked_sub(1)?)?;
         Some(entry_view(found, found.text.clone(), Depth::Whole))
+    }
+
+    /// One entry as far as the editor was told of it, for another buffer that shows it; entries are counted from 1.
+    pub fn told(&self, key: Key, entry: usize) -> Option<EntryView> {
+        let found = self
+            .sessions
+            .get(&key)?
+            .transcript
+            .get(entry.checked_sub(1)?)?;
+        let text = if found.streams() {
+            found.text.get(..found.sent).unwrap_or_default()
+        } else {
+            &found.text
+        };
+        Some(entry_view(found, text.to_owned(), Depth::Preview))
     }
 
     /// The files the agent changed.
@@ -372,6 +444,8 @@ impl Engine {
         let entry = decision.entry.and_then(|at| session?.transcript.get(at));
         let tool =
             entry.and_then(|entry| Some(tool_view(entry.tool()?, entry.duration_ms, Depth::Whole)));
+        let facts = entry.and_then(|entry| entry.tool()).map(Facts::of);
+        let facts = facts.map(|facts| facts.each(described));
         let mut view = DecisionView {
             id: decision.id,
             key: decision.key,
@@ -380,10 +454,21 @@ impl Engine {
                 .map(|id| id.as_str().to_owned()),
             agent: self.agent_name(decision.key),
             kind: decision.kind(),
-            title: decision.title.clone(),
+            title: described(&decision.title),
             asked_ms: decision.asked_ms,
             entry: decision.entry.map(|at| at + 1),
+            subagent: decision
+                .subagent
+                .and_then(|at| session?.transcript.task(at))
+                .map(|task| task.description.clone()),
             tool,
+            facts: facts.filter(|_| decision.kind() == "permission"),
+            places: decision.places.clone(),
+            revision: decision.revision,
+            by_editor: matches!(
+                decision.ask,
+                Ask::Access { .. } | Ask::Conflict { call: Some(_), .. }
+            ),
             cwd: session
                 .map(|session| session.cwd.clone())
                 .unwrap_or_default(),
@@ -391,10 +476,18 @@ impl Engine {
             questions: None,
             plan: None,
             url: None,
+            path: None,
+            request: None,
         };
         match &decision.ask {
-            Ask::Permission { options } => view.options = Some(options.clone()),
-            Ask::Questions { questions } | Ask::Form { questions } => {
+            Ask::Permission { options } | Ask::Access { options, .. } => {
+                let shown = |option: &PermissionOption| PermissionOption {
+                    name: name(&option.name),
+                    ..option.clone()
+                };
+                view.options = Some(options.iter().map(shown).collect());
+            }
+            Ask::Questions { questions } | Ask::Pick { questions } | Ask::Form { questions } => {
                 view.questions = Some(questions.clone())
             }
             Ask::Url { url } => {
@@ -402,6 +495,11 @@ impl Engine {
                 view.url = Some(url.clone());
             }
             Ask::Plan(plan) => view.plan = Some((**plan).clone()),
+            Ask::Conflict { path, call } => {
+                view.options = Some(crate::conflict::options());
+                view.path = Some(path.clone());
+                view.request = *call;
+            }
         }
         view
     }
@@ -431,8 +529,8 @@ fn modes(session: &Session) -> Vec<Named> {
     }
     let named = |mode: &wire::SessionMode| Named {
         id: mode.id.clone(),
-        name: mode.name.clone(),
-        description: mode.description.clone(),
+        name: name(&mode.name),
+        description: mode.description.as_deref().map(described),
         group: None,
     };
     modes.iter().map(named).collect()
@@ -444,8 +542,8 @@ fn models(session: &Session) -> Vec<Named> {
     }
     let named = |model: &wire::SessionModel| Named {
         id: model.model_id.clone(),
-        name: model.name.clone(),
-        description: model.description.clone(),
+        name: name(&model.name),
+        description: model.description.as_deref().map(described),
         group: None,
     };
     session.models.available_models.iter().map(named).collect()
@@ -457,9 +555,9 @@ fn choices(option: &wire::ConfigOption) -> Vec<Named> {
     };
     let named = |choice: &wire::ConfigChoice| Named {
         id: choice.value.clone(),
-        name: choice.name.clone(),
-        description: choice.description.clone(),
-        group: choice.group.clone(),
+        name: name(&choice.name),
+        description: choice.description.as_deref().map(described),
+        group: choice.group.as_deref().map(name),
     };
     choices.iter().map(named).collect()
 }
@@ -472,8 +570,8 @@ fn option_view(option: &wire::ConfigOption) -> OptionView {
     };
     OptionView {
         id: option.id.clone(),
-        name: option.name.clone(),
-        description: option.description.clone(),
+        name: name(&option.name),
+        description: option.description.as_deref().map(described),
         category: option
             .category
             .as_ref()
@@ -482,6 +580,25 @@ fn option_view(option: &wire::ConfigOption) -> OptionView {
         value,
         values: choices(option),
     }
+}
+
+/// A name as it is shown.
+fn name(text: &str) -> String {
+    label(text, NAME_CHARS)
+}
+
+/// A description as it is shown.
+fn described(text: &str) -> String {
+    visible(&passage(text, PASSAGE_BYTES))
+}
+
+/// Todos as they are shown.
+fn shown_todos(todos: &[Todo]) -> Vec<Todo> {
+    let shown = |todo: &Todo| Todo {
+        content: described(&todo.content),
+        ..todo.clone()
+    };
+    todos.iter().map(shown).collect()
 }
 
 pub fn entry_view(entry: &Entry, text: String, depth: Depth) -> EntryView {
@@ -503,11 +620,11 @@ pub fn entry_view(entry: &Entry, text: String, depth: Depth) -> EntryView {
         }
         Body::Agent { .. } | Body::Thought { .. } => {}
         Body::Tool(tool) => view.tool = Some(tool_view(tool, entry.duration_ms, depth)),
-        Body::Plan { todos } => view.todos = Some(todos.clone()),
+        Body::Plan { todos } => view.todos = Some(shown_todos(todos)),
         Body::Notice(notice) => {
             view.level = Some(notice.level.name());
             view.notice = Some(notice.about);
-            view.stop_reason.clone_from(&notice.stop_reason);
+            view.stop_reason = notice.stop_reason.as_deref().map(name);
             view.tokens = notice.tokens;
         }
     }
@@ -519,23 +636,45 @@ fn tool_view(tool: &ToolCall, duration_ms: Option<u64>, depth: Depth) -> ToolVie
         let value = value.as_ref().filter(|_| depth == Depth::Whole)?;
         serde_json::to_string_pretty(value).ok()
     };
+    let whole = depth == Depth::Whole;
+    let cut = |text: &str| passage(text, if whole { usize::MAX } else { PASSAGE_BYTES });
+    let places = if whole { usize::MAX } else { PREVIEW_PLACES };
     ToolView {
         id: tool.id.clone(),
-        title: tool.title.clone(),
-        kind: tool.kind.clone(),
-        status: tool.status.clone(),
-        name: tool.name.clone(),
+        title: cut(&tool.title),
+        kind: name(&tool.kind),
+        status: name(tool.shown_status()),
+        name: tool.name.as_deref().map(name),
         decision: tool.decision,
-        rejected: tool.rejected,
-        command: tool.command(),
+        rejected: tool.is_rejected(),
+        command: tool.command().map(|command| cut(&command)),
         exit_code: tool.exit.as_ref().and_then(|exit| exit.code),
         signal: tool.exit.as_ref().and_then(|exit| exit.signal.clone()),
         duration_ms,
-        locations: tool.locations.clone(),
+        query: tool.query().map(&cut),
+        more_locations: tool
+            .places()
+            .len()
+            .checked_sub(places)
+            .filter(|more| *more > 0),
+        locations: tool
+            .places()
+            .into_iter()
+            .take(places)
+            .map(|location| Location {
+                path: cut(&location.path),
+                ..location
+            })
+            .collect(),
         content: tool
             .content
             .iter()
             .map(|content| content_view(content, depth))
+            .chain(
+                tool.shown_result
+                    .as_ref()
+                    .map(|result| output_view("text", result, depth)),
+            )
             .collect(),
         task: tool.task.clone(),
         image: tool.image.clone(),
@@ -544,19 +683,21 @@ fn tool_view(tool: &ToolCall, duration_ms: Option<u64>, depth: Depth) -> ToolVie
     }
 }
 
+fn output_view(kind: &'static str, output: &crate::output::Output, depth: Depth) -> ContentView {
+    let preview = output.preview();
+    ContentView {
+        kind,
+        text: (depth == Depth::Whole).then(|| output.text().to_owned()),
+        head: Some(preview.head),
+        tail: Some(preview.tail),
+        lines: Some(preview.lines),
+        ..ContentView::default()
+    }
+}
+
 fn content_view(content: &Content, depth: Depth) -> ContentView {
     let whole = depth == Depth::Whole;
-    let output = |kind: &'static str, output: &crate::output::Output| {
-        let preview = output.preview();
-        ContentView {
-            kind,
-            text: whole.then(|| output.text().to_owned()),
-            head: Some(preview.head),
-            tail: Some(preview.tail),
-            lines: Some(preview.lines),
-            ..ContentView::default()
-        }
-    };
+    let output = |kind, text| output_view(kind, text, depth);
     match content {
         Content::Text(text) => output("text", text),
         Content::Terminal {
@@ -620,6 +761,18 @@ fn content_view(content: &Content, depth: Depth) -> ContentView {
     }
 }
 
+/// The marked words of a hunk's first lines, in what is left of these.
+fn words_within(hunk: &Hunk, lines: usize) -> Words {
+    let end = |&(from, to): &(usize, usize)| {
+        let to = to.min(DIFF_LINE_BYTES);
+        (from < to).then_some((from, to))
+    };
+    hunk.words
+        .range(..=lines)
+        .map(|(line, ranges)| (*line, ranges.iter().filter_map(end).collect()))
+        .collect()
+}
+
 /// The first `max` lines of a diff, long ones cut, and how many are left out.
 fn first_lines(hunks: &[Hunk], max: usize) -> (Vec<Hunk>, usize) {
     let total: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
@@ -644,6 +797,7 @@ fn first_lines(hunks: &[Hunk], max: usize) -> (Vec<Hunk>, usize) {
         shown.push(Hunk {
             old: hunk.old,
             new: hunk.new,
+            words: words_within(hunk, lines.len()),
             lines,
         });
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::secrets::Secrets;
+use crate::secrets::{Pieces, Secrets};
 
 /// How many messages are kept.
 const MAX_MESSAGES: usize = 5_000;
@@ -59,6 +59,8 @@ impl Dir {
 
 #[derive(Debug)]
 struct Line {
+    /// Counted over all there ever were.
+    number: u64,
     ms: u64,
     dir: Dir,
     bytes: Vec<u8>,
@@ -69,6 +71,7 @@ struct Line {
 pub struct WireLog {
     lines: VecDeque<Line>,
     bytes: usize,
+    count: u64,
 }
 
 impl WireLog {
@@ -80,7 +83,13 @@ impl WireLog {
             line.to_vec()
         };
         self.bytes += bytes.len();
-        self.lines.push_back(Line { ms, dir, bytes });
+        self.count += 1;
+        self.lines.push_back(Line {
+            number: self.count,
+            ms,
+            dir,
+            bytes,
+        });
         while self.lines.len() > MAX_MESSAGES || self.bytes > MAX_BYTES {
             let Some(old) = self.lines.pop_front() else {
                 break;
@@ -93,6 +102,8 @@ impl WireLog {
     /// A response is of the method it answers.
     pub fn lines(&self, secrets: &Secrets, method: Option<&str>) -> Vec<String> {
         let mut out = Vec::new();
+        let mut pieces = Pieces::default();
+        let told = self.told_in_pieces(secrets);
         for (line, head) in self.heads(method) {
             let text = String::from_utf8_lossy(&line.bytes);
             let text = text.trim_end();
@@ -101,11 +112,13 @@ impl WireLog {
             let parsed = head.and_then(|_| serde_json::from_str::<Value>(text).ok());
             out.push(match parsed {
                 Some(mut message) => {
+                    told.put_into(line, &mut message);
                     secrets.mask_value(&mut message);
                     json!({"t": t, "dir": dir, "msg": message}).to_string()
                 }
                 None if line.dir == Dir::Stderr => {
-                    json!({"t": t, "dir": dir, "text": secrets.mask(text)}).to_string()
+                    let text = secrets.mask_piece(text, &mut pieces);
+                    json!({"t": t, "dir": dir, "text": text}).to_string()
                 }
                 None => json!({"t": t, "dir": dir, "raw": secrets.mask(text)}).to_string(),
             });
@@ -115,9 +128,11 @@ impl WireLog {
 
     /// The log as rows for a screen: what each message is, and how it begins. Costs no more than reading each once.
     pub fn rows(&self, secrets: &Secrets, method: Option<&str>) -> Vec<Row> {
+        let mut pieces = Pieces::default();
+        let told = self.told_in_pieces(secrets);
         self.heads(method)
             .map(|(line, head)| {
-                let text = begin(line, head.is_some(), secrets);
+                let text = begin(line, head.is_some(), secrets, &told, &mut pieces);
                 let (method, what) = head.map_or((None, "text"), |head| (head.method, head.what));
                 Row {
                     t: seconds(line.ms),
@@ -138,13 +153,57 @@ impl WireLog {
         method: Option<&str>,
         number: usize,
     ) -> Option<String> {
-        let (line, _) = self.heads(method).nth(number.checked_sub(1)?)?;
+        let mut pieces = Pieces::default();
+        let mut heads = self.heads(method);
+        // A private key may have begun in a line before.
+        for (line, _) in heads.by_ref().take(number.checked_sub(1)?) {
+            if line.dir == Dir::Stderr {
+                secrets.mask_piece(&String::from_utf8_lossy(&line.bytes), &mut pieces);
+            }
+        }
+        let (line, _) = heads.next()?;
         let text = String::from_utf8_lossy(&line.bytes);
+        if line.dir == Dir::Stderr {
+            return Some(secrets.mask_piece(text.trim_end(), &mut pieces));
+        }
         let Ok(mut message) = serde_json::from_str::<Value>(&text) else {
             return Some(secrets.mask(text.trim_end()));
         };
+        self.told_in_pieces(secrets).put_into(line, &mut message);
         secrets.mask_value(&mut message);
         serde_json::to_string_pretty(&message).ok()
+    }
+
+    /// Texts that came in pieces, with a secret that only the whole shows: the first piece has all of it then.
+    fn told_in_pieces(&self, secrets: &Secrets) -> Told {
+        let mut told = Told::default();
+        // By session: the kind of what it is being told, and its pieces.
+        let mut open: HashMap<String, (String, Vec<(u64, String)>)> = HashMap::new();
+        for line in &self.lines {
+            if line.dir != Dir::In || memchr::memmem::find(&line.bytes, b"sessionUpdate").is_none()
+            {
+                continue;
+            }
+            let Some((session, kind, text)) = piece_of(&line.bytes) else {
+                continue;
+            };
+            match open.get_mut(&session) {
+                Some((of, pieces)) if *of == kind => {
+                    pieces.extend(text.map(|text| (line.number, text)))
+                }
+                known => {
+                    if let Some((_, pieces)) = known.map(std::mem::take) {
+                        told.add(secrets, pieces);
+                    }
+                    let pieces = text.map(|text| (line.number, text));
+                    open.insert(session, (kind, pieces.into_iter().collect()));
+                }
+            }
+        }
+        for (_, (_, pieces)) in open {
+            told.add(secrets, pieces);
+        }
+        told
     }
 
     /// Each line with what its message is, of one method or of all.
@@ -163,19 +222,88 @@ impl WireLog {
 
 /// How a line begins. Masked before it is cut: half a secret looks like none, and a field is known by its name only in
 /// the message it stands in.
-fn begin(line: &Line, is_message: bool, secrets: &Secrets) -> String {
+fn begin(
+    line: &Line,
+    is_message: bool,
+    secrets: &Secrets,
+    told: &Told,
+    pieces: &mut Pieces,
+) -> String {
     let parsed = is_message
         .then(|| serde_json::from_slice::<Value>(&line.bytes).ok())
         .flatten();
     let mut text = match parsed {
         Some(mut message) => {
+            told.put_into(line, &mut message);
             secrets.mask_value(&mut message);
             message.to_string()
         }
-        None => secrets.mask(String::from_utf8_lossy(&line.bytes).trim_end()),
+        None => {
+            let text = String::from_utf8_lossy(&line.bytes);
+            let mut other = Pieces::default();
+            let of_stderr = line.dir == Dir::Stderr;
+            secrets.mask_piece(text.trim_end(), if of_stderr { pieces } else { &mut other })
+        }
     };
     text.truncate(text.floor_char_boundary(ROW_BYTES));
     text
+}
+
+/// What is shown instead of texts that came in pieces, by the number of the line.
+#[derive(Default)]
+struct Told {
+    texts: HashMap<u64, String>,
+}
+
+impl Told {
+    fn add(&mut self, secrets: &Secrets, pieces: Vec<(u64, String)>) {
+        if pieces.len() < 2 {
+            return;
+        }
+        let texts = pieces.iter().map(|(_, text)| text.as_str());
+        let whole = secrets.mask(&texts.clone().collect::<String>());
+        let apart: String = texts.map(|text| secrets.mask(text)).collect();
+        if whole == apart {
+            return;
+        }
+        let mut shown = Some(whole);
+        for (number, _) in pieces {
+            self.texts.insert(number, shown.take().unwrap_or_default());
+        }
+    }
+
+    fn put_into(&self, line: &Line, message: &mut Value) {
+        if let Some(text) = self.texts.get(&line.number)
+            && let Some(place) = message.pointer_mut("/params/update/content/text")
+        {
+            *place = Value::from(text.as_str());
+        }
+    }
+}
+
+/// The session and the kind of an update, and its text if that is a piece of one.
+fn piece_of(line: &[u8]) -> Option<(String, String, Option<String>)> {
+    #[derive(Deserialize)]
+    struct Message {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params {
+        session_id: String,
+        update: Update,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Update {
+        session_update: String,
+        #[serde(default)]
+        content: Value,
+    }
+    let Params { session_id, update } = serde_json::from_slice::<Message>(line).ok()?.params;
+    let text = update.content.get("text").and_then(Value::as_str);
+    let text = text.filter(|_| update.session_update.ends_with("_chunk"));
+    Some((session_id, update.session_update, text.map(str::to_owned)))
 }
 
 /// What a message is.
@@ -302,6 +430,37 @@ mod tests {
                 assert!(!row.text.contains("hunt"), "{}", row.text);
                 assert!(row.text.len() <= ROW_BYTES);
             }
+        }
+    }
+
+    #[test]
+    fn a_secret_told_in_pieces_is_hidden() {
+        let mut log = WireLog::default();
+        let chunk = |session: &str, kind: &str, text: &str| {
+            json!({"method": "session/update", "params": {"sessionId": session, "update":
+                {"sessionUpdate": kind, "content": {"type": "text", "text": text}}}})
+            .to_string()
+        };
+        let say = "agent_message_chunk";
+        for line in [
+            chunk("a", say, "It is gh"),
+            chunk("b", say, "all "),
+            chunk("a", say, "p_16C7e42F292c"),
+            chunk("b", say, "well"),
+            chunk("a", say, "6912E7710c838347Ae178B4a."),
+            chunk("a", "agent_thought_chunk", "6912"),
+        ] {
+            log.push(0, Dir::In, line.as_bytes());
+        }
+        let secrets = Secrets::default();
+        let lines = log.lines(&secrets, None);
+        assert!(lines[0].contains("It is ghp_•••."), "{}", lines[0]);
+        assert!(lines[2].contains("\"text\":\"\""), "{}", lines[2]);
+        assert!(lines[3].contains("well"), "{}", lines[3]);
+        assert!(lines[5].contains("6912"), "{}", lines[5]);
+        for (row, line) in log.rows(&secrets, None).iter().zip(&lines) {
+            let shown = log.message(&secrets, None, 3).unwrap_or_default();
+            assert!(!format!("{}{line}{shown}", row.text).contains("16C7"));
         }
     }
 

@@ -6,7 +6,7 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"plan-card"|"plan"|"todos"|"log"|"reader"|"review"
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"code"
 
 ---@class (exact) cursor_agent.Action
 ---@field name string
@@ -31,7 +31,7 @@ local function with_chat(work)
 end
 
 ---Runs a function of the public interface.
----@param name "cancel"|"close"
+---@param name "cancel"|"close"|"retry"
 ---@return fun()
 local function api(name)
   return function()
@@ -78,6 +78,49 @@ local function of_log(name)
   return function()
     local run = require("cursor_agent.log")[name] --[[@as fun(): any, string?]]
     notify.report(run())
+  end
+end
+
+---Moves between undecided changes.
+---@param name "jump"
+---@param step 1|-1
+---@return fun()
+local function hunk(name, step)
+  return function()
+    notify.report(require("cursor_agent.review")[name](step))
+  end
+end
+
+---The lines that are selected, and Visual mode ended; nothing otherwise.
+---@return integer? first
+---@return integer? last
+local function selected()
+  if not vim.api.nvim_get_mode().mode:find("^[vV\22]") then
+    return nil
+  end
+  local first, last = vim.fn.line("v"), vim.fn.line(".")
+  vim.api.nvim_feedkeys(vim.keycode("<Esc>"), "nx", false)
+  return math.min(first, last), math.max(first, last)
+end
+
+---Decides undecided changes: those under the cursor or selected, of the file, or all.
+---@param name "keep_here"|"undo_here"
+---@param what "hunk"|"file"|"turn"|"all"
+---@return fun()
+local function hunks(name, what)
+  return function()
+    notify.report(require("cursor_agent.review")[name](what, selected()))
+  end
+end
+
+---A key of the list of undecided changes.
+---@param name "follow"|"decide"|"comment"|"close"
+---@param ... any
+---@return fun()
+local function in_list(name, ...)
+  local args = { ... }
+  return function()
+    notify.report(require("cursor_agent.review.list")[name](unpack(args)))
   end
 end
 
@@ -137,6 +180,7 @@ M.list = {
     end,
   },
   { name = "cancel", desc = "Stop the turn", run = api("cancel"), keys = { chat = { "<C-c>" }, prompt = { "<C-c>" } } },
+  { name = "retry", desc = "Send the last prompt again", run = api("retry"), keys = { chat = { "R" } } },
   {
     name = "focus",
     desc = "Go to the prompt",
@@ -148,39 +192,65 @@ M.list = {
   },
   {
     name = "follow",
-    desc = "Open the fold, file, line, link or output under the cursor",
+    desc = "Open the subagent, fold, file, line, link or output under the cursor",
     run = call("follow", "follow"),
-    keys = { chat = { "<CR>" } },
+    keys = { chat = { "<CR>" }, subagent = { "<CR>" } },
   },
   {
     name = "open-outside",
     desc = "Open the image, file or link under the cursor outside of Neovim",
     run = call("image", "open"),
-    keys = { chat = { "gx" } },
+    keys = { chat = { "gx" }, subagent = { "gx" } },
   },
-  { name = "file", desc = "Open the file under the cursor", run = call("follow", "file"), keys = { chat = { "gf" } } },
+  {
+    name = "file",
+    desc = "Open the file under the cursor",
+    run = call("follow", "file"),
+    keys = { chat = { "gf" }, subagent = { "gf" } },
+  },
+  {
+    name = "subagent",
+    desc = "Show the subagent under the cursor in a buffer of its own",
+    run = call("subagent", "here"),
+    keys = { chat = { "gS" }, subagent = { "gS" } },
+  },
   {
     name = "output",
     desc = "Show the whole output or diff of the tool call",
     run = call("output", "open"),
-    keys = { chat = { "o" } },
+    keys = { chat = { "o" }, subagent = { "o" } },
   },
   {
     name = "explain",
     desc = "Explain the entry: times, raw input and output",
     run = call("output", "explain"),
-    keys = { chat = { "K" } },
+    keys = { chat = { "K" }, subagent = { "K" } },
   },
   { name = "next-turn", desc = "Next turn", run = call("move", "turn", 1), keys = { chat = { "]]" } } },
   { name = "prev-turn", desc = "Previous turn", run = call("move", "turn", -1), keys = { chat = { "[[" } } },
-  { name = "next-tool", desc = "Next tool call", run = call("move", "tool", 1), keys = { chat = { "]t" } } },
-  { name = "prev-tool", desc = "Previous tool call", run = call("move", "tool", -1), keys = { chat = { "[t" } } },
-  { name = "yank-code", desc = "Yank the code block", run = call("code", "yank"), keys = { chat = { "gy" } } },
+  {
+    name = "next-tool",
+    desc = "Next tool call",
+    run = call("move", "tool", 1),
+    keys = { chat = { "]t" }, subagent = { "]t" } },
+  },
+  {
+    name = "prev-tool",
+    desc = "Previous tool call",
+    run = call("move", "tool", -1),
+    keys = { chat = { "[t" }, subagent = { "[t" } },
+  },
+  {
+    name = "yank-code",
+    desc = "Yank the code block",
+    run = call("code", "yank"),
+    keys = { chat = { "gy" }, subagent = { "gy" } },
+  },
   {
     name = "apply-code",
     desc = "Put the code block below the cursor of the code window",
     run = call("code", "apply"),
-    keys = { chat = { "gp" } },
+    keys = { chat = { "gp" }, subagent = { "gp" } },
   },
   {
     name = "history-prev",
@@ -337,6 +407,7 @@ M.list = {
     keys = {
       permission = { "1", "2", "3", "4", "5", "6", "7", "8", "9" },
       question = { "1", "2", "3", "4", "5", "6", "7", "8", "9" },
+      conflict = { "1", "2", "3" },
     },
   },
   {
@@ -347,9 +418,9 @@ M.list = {
   },
   {
     name = "decision-details",
-    desc = "Show the whole diff or all details in a tab",
+    desc = "Show the whole diff, both texts or all details in a tab",
     run = decide("decision-details"),
-    keys = { permission = { "d" } },
+    keys = { permission = { "d" }, conflict = { "d" } },
   },
   {
     name = "question-choose",
@@ -382,6 +453,30 @@ M.list = {
     keys = { question = { "C" } },
   },
   {
+    name = "conflict-mine",
+    desc = "Keep your unsaved text",
+    run = decide("conflict-mine"),
+    keys = { conflict = { "m" } },
+  },
+  {
+    name = "conflict-theirs",
+    desc = "Take the agent's text; yours stays in the undo history",
+    run = decide("conflict-theirs"),
+    keys = { conflict = { "t" } },
+  },
+  {
+    name = "conflict-both",
+    desc = "Put both into the buffer, with conflict markers",
+    run = decide("conflict-both"),
+    keys = { conflict = { "b" } },
+  },
+  {
+    name = "conflict-cancel",
+    desc = "Answer as cancelled: nothing is written",
+    run = decide("conflict-cancel"),
+    keys = { conflict = { "C" } },
+  },
+  {
     name = "plan-open",
     desc = "Read and edit the plan",
     run = decide("plan-open"),
@@ -409,25 +504,30 @@ M.list = {
     name = "next-decision",
     desc = "Next decision",
     run = decide("next-decision"),
-    keys = { permission = { "<Tab>" }, question = { "<Tab>" }, ["plan-card"] = { "<Tab>" } },
+    keys = { permission = { "<Tab>" }, question = { "<Tab>" }, conflict = { "<Tab>" }, ["plan-card"] = { "<Tab>" } },
   },
   {
     name = "previous-decision",
     desc = "Previous decision",
     run = decide("previous-decision"),
-    keys = { permission = { "<S-Tab>" }, question = { "<S-Tab>" }, ["plan-card"] = { "<S-Tab>" } },
+    keys = {
+      permission = { "<S-Tab>" },
+      question = { "<S-Tab>" },
+      conflict = { "<S-Tab>" },
+      ["plan-card"] = { "<S-Tab>" },
+    },
   },
   {
     name = "decision-later",
     desc = "Put it off: it waits",
     run = decide("decision-later"),
-    keys = { permission = { "q" }, question = { "q" }, ["plan-card"] = { "q" }, plan = { "q" } },
+    keys = { permission = { "q" }, question = { "q" }, conflict = { "q" }, ["plan-card"] = { "q" }, plan = { "q" } },
   },
   {
     name = "decision-leave",
     desc = "Back to the window one came from",
     run = decide("decision-leave"),
-    keys = { permission = { "<Esc>" }, question = { "<Esc>" }, ["plan-card"] = { "<Esc>" } },
+    keys = { permission = { "<Esc>" }, question = { "<Esc>" }, conflict = { "<Esc>" }, ["plan-card"] = { "<Esc>" } },
   },
   {
     name = "todos-follow",
@@ -451,8 +551,95 @@ M.list = {
     run = function()
       require("cursor_agent.scratch").close()
     end,
-    keys = { log = { "q" }, reader = { "q" } },
+    keys = { log = { "q" }, reader = { "q" }, subagent = { "q" } },
   },
+  {
+    name = "hunk-next",
+    desc = "Go to the next undecided change, in this file or another",
+    run = hunk("jump", 1),
+    keys = { code = { "]h" } },
+  },
+  {
+    name = "hunk-prev",
+    desc = "Go to the previous undecided change",
+    run = hunk("jump", -1),
+    keys = { code = { "[h" } },
+  },
+  {
+    name = "hunk-keep",
+    desc = "Keep the change under the cursor, or those selected",
+    run = hunks("keep_here", "hunk"),
+    keys = { code = { "<M-k>" } },
+    modes = { code = { "n", "x" } },
+  },
+  {
+    name = "hunk-undo",
+    desc = "Undo the change under the cursor, or those selected",
+    run = hunks("undo_here", "hunk"),
+    keys = { code = { "<M-u>" } },
+    modes = { code = { "n", "x" } },
+  },
+  { name = "file-keep", desc = "Keep all changes of this file", run = hunks("keep_here", "file") },
+  { name = "file-undo", desc = "Undo all changes of this file", run = hunks("undo_here", "file") },
+  { name = "turn-keep", desc = "Keep all changes of the last turn", run = hunks("keep_here", "turn") },
+  { name = "turn-undo", desc = "Undo all changes of the last turn", run = hunks("undo_here", "turn") },
+  { name = "keep-all", desc = "Keep everything that is undecided", run = hunks("keep_here", "all") },
+  { name = "undo-all", desc = "Undo everything that is undecided", run = hunks("undo_here", "all") },
+  {
+    name = "comment",
+    desc = "Comment on the line, the change or the selection, for the next prompt",
+    run = function()
+      notify.report(require("cursor_agent.review.comment").here(selected()))
+    end,
+    keys = { code = { "<M-c>" } },
+    modes = { code = { "n", "x" } },
+  },
+  {
+    name = "follow-agent",
+    desc = "Show what the agent reads and edits in another window, or stop that",
+    run = function()
+      notify.report(require("cursor_agent.follow_agent").toggle())
+    end,
+  },
+  {
+    name = "go-back",
+    desc = "Go back to the files before the prompt under the cursor",
+    run = call("review.checkpoint", "before_prompt"),
+    keys = { chat = { "gu" } },
+  },
+  {
+    name = "review",
+    desc = "List what is undecided, beside the code",
+    run = function()
+      notify.report(require("cursor_agent.review.list").open())
+    end,
+  },
+  { name = "checkpoints", desc = "Go back to files before a prompt", run = call("review.checkpoint", "choose") },
+  {
+    name = "review-follow",
+    desc = "Go to the change",
+    run = in_list("follow"),
+    keys = { review = { "<CR>" } },
+  },
+  {
+    name = "review-keep",
+    desc = "Keep the change, or the file",
+    run = in_list("decide", "keep"),
+    keys = { review = { "k", "<M-k>" } },
+  },
+  {
+    name = "review-undo",
+    desc = "Undo the change, or the file",
+    run = in_list("decide", "undo"),
+    keys = { review = { "u", "<M-u>" } },
+  },
+  {
+    name = "review-comment",
+    desc = "Comment on the change, for the next prompt",
+    run = in_list("comment"),
+    keys = { review = { "c", "<M-c>" } },
+  },
+  { name = "review-close", desc = "Close the list", run = in_list("close"), keys = { review = { "q" } } },
   {
     name = "help",
     desc = "List the keys",
@@ -465,11 +652,13 @@ M.list = {
       queue = { "g?" },
       permission = { "g?" },
       question = { "g?" },
+      conflict = { "g?" },
       plan = { "g?" },
       ["plan-card"] = { "g?" },
       todos = { "g?" },
       log = { "g?" },
       reader = { "g?" },
+      subagent = { "g?" },
       review = { "g?" },
     },
   },

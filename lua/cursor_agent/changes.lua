@@ -38,12 +38,17 @@ local handlers = {
   append = function(change, chat)
     if chat then
       chat.transcript:append(change.entry --[[@as integer]], change.text or "")
+      require("cursor_agent.subagent").append(chat, change.entry --[[@as integer]], change.text or "")
     end
   end,
   entry = function(change, chat)
     if chat then
       local entry = change.data --[[@as cursor_agent.Entry]]
       chat.transcript:entry(change.entry --[[@as integer]], entry)
+      require("cursor_agent.subagent").entry(chat, change.entry --[[@as integer]], entry)
+      if entry.tool then
+        require("cursor_agent.follow_agent").tool(chat, entry.tool)
+      end
       local image = entry.tool and entry.tool.image
       if image and image.path then
         require("cursor_agent.image").draw(chat, change.entry --[[@as integer]], image.path)
@@ -64,10 +69,12 @@ local handlers = {
   decided = function(change)
     require("cursor_agent.decide").on_decided(change.id --[[@as integer]], change.how or "")
   end,
-  editor = function(change)
+  editor = function(change, chat)
+    require("cursor_agent.follow_agent").request(chat, change.request --[[@as cursor_agent.EditorRequest]])
     require("cursor_agent.files").serve(
       change.id --[[@as integer]],
-      change.request --[[@as cursor_agent.EditorRequest]]
+      change.request --[[@as cursor_agent.EditorRequest]],
+      change.key
     )
   end,
   withdrawn = function(change)
@@ -75,6 +82,11 @@ local handlers = {
   end,
   edited = function(change, chat)
     require("cursor_agent.files").edited(change.path --[[@as string]], chat)
+  end,
+  reviewed = function(change)
+    local review = require("cursor_agent.review")
+    review.start()
+    review.changed(change.paths or {})
   end,
   result = function(change)
     local callback = waiting[change.id]
@@ -159,6 +171,7 @@ function M.drain()
   until over
   for _, chat in ipairs(chats.all()) do
     chat.transcript:finish(over and M.behind())
+    require("cursor_agent.subagent").finish(chat, over and M.behind())
   end
   if over then
     -- Also where nothing is known to be left: what comes while the library waits to be asked wakes nobody a second time,

@@ -121,12 +121,14 @@ function M.new(opts)
   end
   ---@diagnostic disable-next-line: missing-fields the buffers are made from it below
   local chat = { key = key, agent = name, cwd = spec.cwd, status = assert(library.status(key)) } ---@type cursor_agent.Chat
+  require("cursor_agent.parsers").watch_files()
   chats.add(chat)
   chats.use(chat)
   make_transcript(chat)
   chat.prompt = require("cursor_agent.prompt").new(chat)
   require("cursor_agent.decide").setup()
   require("cursor_agent.mksession")
+  require("cursor_agent.approval").tell_once(chat)
   return chat
 end
 
@@ -151,8 +153,13 @@ function M.close(chat)
     library.close(chat.key)
   end
   chat.prompt:save_draft()
+  require("cursor_agent.watch").turn(chat.key, chat.cwd, false)
   chats.remove(chat)
-  for _, buf in ipairs({ chat.buf, chat.prompt.buf }) do
+  local bufs = { chat.buf, chat.prompt.buf }
+  for _, view in ipairs(require("cursor_agent.transcript").views(chat)) do
+    bufs[#bufs + 1] = view.buf
+  end
+  for _, buf in ipairs(bufs) do
     if vim.api.nvim_buf_is_valid(buf) then
       vim.api.nvim_buf_delete(buf, { force = true })
     end
@@ -166,6 +173,7 @@ function M.set_status(chat, status)
   if status.state == "failed" and status.error and status.error ~= chat.status.error then
     require("cursor_agent.failure").note(chat, status.error)
   end
+  require("cursor_agent.watch").turn(chat.key, chat.cwd, status.state == "running" or status.state == "waiting")
   local titled = status.title ~= chat.status.title
   chat.status = status
   require("cursor_agent.winbar").update(chat, titled)

@@ -108,11 +108,11 @@ end
 ---@param chat cursor_agent.Chat
 ---@return string[]?, string?
 local function code_here(chat)
-  local transcript = chat.transcript
+  local transcript = require("cursor_agent.transcript").here(chat)
   local items = transcript.items
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local index = transcript:entry_at(row)
-  if not index or vim.api.nvim_get_current_buf() ~= chat.buf then
+  if not index or vim.api.nvim_get_current_buf() ~= transcript.buf then
     return nil, "the cursor is not on a code block"
   end
   local code, begun, open = code_in(transcript, index, row)
@@ -129,9 +129,10 @@ local function code_here(chat)
     first = goes_on.from
   end
   local last = index
-  for i = index + 1, #items do
+  local i = transcript:next(index)
+  while i do
     local goes_on = items[i].goes_on
-    if not open or items[i].kind == "user" then
+    if not open or (items[i].kind == "user" and items[i].parent == items[index].parent) then
       break
     elseif goes_on and goes_on.from == last then
       local below
@@ -139,6 +140,7 @@ local function code_here(chat)
       code = join(transcript, code, below or {}, goes_on)
       last = i
     end
+    i = transcript:next(i)
   end
   return code
 end

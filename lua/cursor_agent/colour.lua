@@ -1,6 +1,7 @@
 -- Finds what of a transcript is on the screen and not coloured yet, a piece at a time.
 
 local bisect = require("cursor_agent.bisect")
+local guard = require("cursor_agent.guard")
 local regex = require("cursor_agent.regex")
 local syntax = require("cursor_agent.syntax")
 
@@ -18,7 +19,7 @@ local STREAMING_MS = 60
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Span[]
 function M.code(lang, filetype, lines, pause)
-  if lang and syntax.load(lang, pause) then
+  if lang and guard.safe(lang, lines) and syntax.load(lang, pause) then
     return syntax.spans(lang, lines, false, pause)
   end
   return filetype and regex.spans(filetype, lines, pause) or {}
@@ -171,7 +172,7 @@ function M.next(transcript, top, bottom)
     if piece then
       return piece
     end
-    index = index + 1
+    index = transcript:next(index)
   end
 end
 

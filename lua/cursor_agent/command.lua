@@ -73,6 +73,27 @@ local function chooser(name)
   }
 end
 
+---@param name "keep"|"undo"
+---@return cursor_agent.Subcommand
+local function decider(name)
+  local verb = name == "keep" and "Keep" or "Undo"
+  return {
+    desc = verb .. " the change under the cursor, those in a range, of the `file`, of the last `turn`, or `all`",
+    words = 1,
+    run = function(args)
+      local what = args.words[1] or "hunk"
+      if what ~= "hunk" and what ~= "file" and what ~= "turn" and what ~= "all" then
+        return nil, ("`%s` takes `file`, `turn` or `all`, not `%s`"):format(name, what)
+      end
+      local review = require("cursor_agent.review")
+      return (name == "keep" and review.keep_here or review.undo_here)(what, args.first, args.last)
+    end,
+    complete = function()
+      return { "file", "turn", "all" }
+    end,
+  }
+end
+
 ---@param chat cursor_agent.Chat
 ---@param id string
 ---@return cursor_agent.ConfigOption?
@@ -140,7 +161,7 @@ M.subcommands = {
           end
           return true
         end
-        local number, problem = chat.prompt:submit(args.rest, item and { item } or {})
+        local number, problem = chat.prompt:submit_elsewhere(args.rest, item and { item } or {})
         if number then
           require("cursor_agent.notify").report(require("cursor_agent.window").open(chat))
         end
@@ -153,6 +174,13 @@ M.subcommands = {
     words = 0,
     run = function()
       return require("cursor_agent").cancel()
+    end,
+  },
+  retry = {
+    desc = "Send the last prompt again, with what was attached to it",
+    words = 0,
+    run = function()
+      return require("cursor_agent").retry()
     end,
   },
   stop = {
@@ -301,11 +329,62 @@ M.subcommands = {
     end,
   },
   review = {
-    desc = "Walk through what the agent changed, as a quickfix list",
-    words = 0,
-    run = with_chat(function(chat)
-      return require("cursor_agent.review").open(chat)
+    desc = "List what is undecided of the agents' changes, beside the code; of this `session` or its last `turn` only",
+    words = 1,
+    run = function(args)
+      local list = require("cursor_agent.review.list")
+      local what = args.words[1]
+      if not what then
+        return list.open()
+      elseif what ~= "session" and what ~= "turn" then
+        return require("cursor_agent.review.checkpoint").preview(what)
+      end
+      local chat, why = chats.find()
+      if not chat then
+        return nil, why
+      end
+      return list.open(chat, what == "turn" and chat.status.turns or nil)
+    end,
+    complete = function()
+      return { "session", "turn" }
+    end,
+  },
+  keep = decider("keep"),
+  undo = decider("undo"),
+  comment = {
+    desc = "Comment on the line, the change or a range, for the next prompt: {text}, or you are asked. With ! remove it",
+    run = function(args)
+      local comment = require("cursor_agent.review.comment")
+      if args.bang then
+        local line = vim.api.nvim_win_get_cursor(0)[1]
+        return comment.remove(vim.api.nvim_get_current_buf(), args.first or line, args.last or line)
+      end
+      return comment.here(args.first, args.last, args.rest)
+    end,
+  },
+  follow = {
+    desc = "Show what the agent reads and edits in another window, or stop that; `here`: in this one, once you leave it",
+    words = 1,
+    run = function(args)
+      return require("cursor_agent.follow_agent").toggle(args.words[1])
+    end,
+    complete = function()
+      return { "here", "on", "off" }
+    end,
+  },
+  checkpoint = {
+    desc = "List the files before each prompt and go back to them; with an id, go back. With ! also what you changed since",
+    words = 1,
+    run = with_chat(function(chat, args)
+      local checkpoint = require("cursor_agent.review.checkpoint")
+      if args.words[1] then
+        return checkpoint.run(args.words[1], args.bang)
+      end
+      return checkpoint.choose(chat)
     end),
+    complete = function()
+      return ids(require("cursor_agent.review.checkpoint").list() or {})
+    end,
   },
   log = {
     desc = "Show the messages exchanged with the agent, of {method} only; `save {file}` writes them, secrets removed",
@@ -345,9 +424,16 @@ M.subcommands = {
   login = {
     desc = "Log in to the agent in a terminal",
     words = 0,
-    run = with_chat(function(chat)
-      return require("cursor_agent.login").open(chat)
-    end),
+    run = function()
+      return require("cursor_agent.login").open(current())
+    end,
+  },
+  status = {
+    desc = "Show the agent, how it is signed in and what it asks",
+    words = 0,
+    run = function()
+      return require("cursor_agent.status").open(current())
+    end,
   },
   logout = {
     desc = "Log out of the agent, where it offers that",
@@ -376,7 +462,7 @@ function M.names()
 end
 
 ---What one may look for here and is not there yet; the help says what to do instead.
-local NOT_YET = { checkpoint = true, mcp = true, cloud = true }
+local NOT_YET = { mcp = true, cloud = true }
 
 ---What a subcommand says to more words than it takes.
 ---@param name string

@@ -48,7 +48,7 @@ local function commands(chat)
       label = "/" .. command.name .. (command.hint and " " .. command.hint or ""),
       kind = "command",
       detail = format.first_line(command.description or "", 80),
-      doc = command.description,
+      doc = command.description and require("cursor_agent.guard").harmless(command.description),
     }
   end
   return items

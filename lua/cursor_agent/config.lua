@@ -28,13 +28,31 @@ M.schema = {
   field("agents.*.command", "string[]", nil, "The program and its arguments. It speaks ACP on stdin and stdout."),
   field("agents.*.env", "map", nil, "Environment variables on top of Neovim's own."),
   field("agents.*.title", "string", nil, "What to call the agent in the winbar."),
-  field("agents.*.auth_method", "string", nil, "The id that `authenticate` is always called with."),
+  field(
+    "agents.*.auth_method",
+    "string",
+    nil,
+    "The id that `authenticate` is called with when the agent asks for a login."
+  ),
   field("agents.*.auth_order", "string[]", nil, "The ids to prefer when the agent asks for a login, best first."),
-  field("agents.*.status_command", "string[]", nil, "A command that prints `Not logged in` when it is so."),
+  field(
+    "agents.*.status_command",
+    "string[]",
+    nil,
+    "A command that says who is logged in, for `:checkhealth` and `:CursorAgent status`."
+  ),
   field("agents.*.login_command", "string[]", nil, "What `:CursorAgent login` runs in a terminal."),
   field("agents.*.version_command", "string[]", nil, "A command that prints the version, for `:checkhealth`."),
   field("agents.*.install_hint", "string", nil, "Said when the program is not found."),
   field("agents.*.cursor", "boolean", nil, "The agent is Cursor's CLI under another command."),
+  field(
+    "agents.*.backend",
+    "string",
+    nil,
+    "Cursor: how its CLI is driven. `auto` uses `agent acp`, and its headless mode where the CLI has no `acp`.",
+    { "auto", "acp", "headless" }
+  ),
+  field("agents.*.headless_args", "string[]", nil, "Cursor: arguments of `cursor-agent-acp` in headless mode."),
   field("agents.*.endpoint", "string", nil, "Cursor: another server (`agent -e`)."),
   field("agents.*.insecure", "boolean", nil, "Cursor: do not check the server's certificate (`agent -k`)."),
   field("agents.*.api_key", "secret", nil, "Cursor: passed on as `CURSOR_API_KEY`; a function may fetch it."),
@@ -76,7 +94,15 @@ M.schema = {
     "rules",
     {},
     "Rules that answer permissions, the first that matches: a list of tables with `action` (allow, ask or reject) and "
-      .. "what it is for: `agent`, `kind`, `command`, `path`; `name` for the transcript. Without a rule you are asked."
+      .. "what it is for: `agent`, `kind`, `tool`, `command`, `path`; `name` for the transcript. Without a rule you are "
+      .. "asked. See |cursor-agent-policy|."
+  ),
+  field(
+    "workspace.roots",
+    "string[]",
+    {},
+    "Directories agents may read and write by way of the editor without a question, beside the one a chat was started "
+      .. "in and its `additional_directories`."
   ),
   field(
     "plan.directory",
@@ -100,17 +126,31 @@ M.schema = {
     { "off", "bell", "osc9", "osc777" }
   ),
 
+  field(
+    "follow.enabled",
+    "boolean",
+    false,
+    "Show in a window what the agent reads and edits. See `:CursorAgent follow`."
+  ),
+  field("review.signs", "boolean", true, "Show undecided changes of agents in the code."),
+  field("checkpoints.enabled", "boolean", true, "Keep files as they were before each prompt that changes them."),
+  field("checkpoints.max_mb", "integer", 512, "What checkpoints may take on disk, in MB; the oldest go first."),
+  field("checkpoints.max_days", "integer", 30, "How long checkpoints are kept, in days."),
+
   field("keymaps.chat.*", "keys", nil, "Keys of the chat buffer by action; false for none. See `g?`."),
   field("keymaps.prompt.*", "keys", nil, "Keys of the prompt buffer by action; false for none. See `g?`."),
   field("keymaps.queue.*", "keys", nil, "Keys of the queue's buffer by action; false for none. See `g?`."),
   field("keymaps.permission.*", "keys", nil, "Keys of a permission by action; false for none. See `g?`."),
   field("keymaps.question.*", "keys", nil, "Keys of a question by action; false for none. See `g?`."),
+  field("keymaps.conflict.*", "keys", nil, "Keys of a conflict by action; false for none. See `g?`."),
   field("keymaps.plan-card.*", "keys", nil, "Keys of a plan's card by action; false for none. See `g?`."),
   field("keymaps.plan.*", "keys", nil, "Keys of a plan by action; false for none. See `g?`."),
   field("keymaps.todos.*", "keys", nil, "Keys of the todos by action; false for none. See `g?`."),
   field("keymaps.log.*", "keys", nil, "Keys of the log by action; false for none. See `g?`."),
   field("keymaps.reader.*", "keys", nil, "Keys of an output, an explanation or an export by action; false for none."),
+  field("keymaps.subagent.*", "keys", nil, "Keys of a subagent's buffer by action; false for none. See `g?`."),
   field("keymaps.review.*", "keys", nil, "Keys of the list of changes by action; false for none. See `g?`."),
+  field("keymaps.code.*", "keys", nil, "Keys in the code, where changes are undecided; false for none. See `g?`."),
 }
 
 ---What an option without a default may look like, in Lua.
@@ -126,6 +166,8 @@ M.examples = {
   ["agents.*.version_command"] = '{ "agent", "--version" }',
   ["agents.*.install_hint"] = '"Ask the help desk for it."',
   ["agents.*.cursor"] = "true",
+  ["agents.*.backend"] = '"headless"',
+  ["agents.*.headless_args"] = '{ "--force" }',
   ["agents.*.endpoint"] = '"https://api2.cursor.sh"',
   ["agents.*.insecure"] = "true",
   ["agents.*.api_key"] = "function() return vim.env.WORK_CURSOR_KEY end",
@@ -140,12 +182,15 @@ M.examples = {
   ["keymaps.queue.*"] = "false",
   ["keymaps.permission.*"] = '"y"',
   ["keymaps.question.*"] = '"x"',
+  ["keymaps.conflict.*"] = '"y"',
   ["keymaps.plan-card.*"] = '"y"',
   ["keymaps.plan.*"] = '"<Leader>y"',
   ["keymaps.todos.*"] = '"<Esc>"',
   ["keymaps.log.*"] = '"<C-s>"',
   ["keymaps.reader.*"] = '{ "q", "<Esc>" }',
+  ["keymaps.subagent.*"] = '"<Esc>"',
   ["keymaps.review.*"] = '"<F1>"',
+  ["keymaps.code.*"] = '"<Leader>hk"',
 }
 
 ---The action whose keys such an example sets.
@@ -156,12 +201,15 @@ M.example_actions = {
   ["keymaps.queue.*"] = "queue-send-now",
   ["keymaps.permission.*"] = "allow-once",
   ["keymaps.question.*"] = "question-choose",
+  ["keymaps.conflict.*"] = "conflict-mine",
   ["keymaps.plan-card.*"] = "plan-accept",
   ["keymaps.plan.*"] = "plan-accept",
   ["keymaps.todos.*"] = "todos-close",
   ["keymaps.log.*"] = "log-save",
   ["keymaps.reader.*"] = "reader-close",
+  ["keymaps.subagent.*"] = "reader-close",
   ["keymaps.review.*"] = "help",
+  ["keymaps.code.*"] = "hunk-keep",
 }
 
 ---@param value any
@@ -499,7 +547,11 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@field chat { icons: string|table<string, string>, fold_thoughts: boolean, fold_tools: boolean, diff_lines: integer, output_lines: integer, conceal: boolean }
 ---@field prompt { autocomplete: boolean, history_size: integer, paste_lines: integer, unsaved: "ask"|"save"|"attach"|"ignore" }
 ---@field policy cursor_agent.policy.Rule[]
+---@field workspace { roots: string[] }
 ---@field plan { directory: string, position: "float"|"split"|"tab" }
+---@field follow { enabled: boolean }
+---@field review { signs: boolean }
+---@field checkpoints { enabled: boolean, max_mb: integer, max_days: integer }
 ---@field attention { notify: boolean, terminal: "off"|"bell"|"osc9"|"osc777" }
 ---@field keymaps table<string, table<string, string|string[]|false>>
 
@@ -509,6 +561,18 @@ function M.setup(opts)
   given = opts
   merged = nil
   M.get()
+  local native = package.loaded["cursor_agent.native"]
+  if native and native.peek() then
+    require("cursor_agent.decide.rules").push()
+  end
+end
+
+local wrong_rules = false
+
+---Whether a rule has a mistake: then no rule holds, and everything is asked.
+---@return boolean
+function M.has_wrong_rules()
+  return wrong_rules
 end
 
 ---The options in force: defaults, then `vim.g.cursor_agent`, then what `setup` was given.
@@ -543,8 +607,10 @@ function M.get()
     table.insert(problems, ("option `agent`: there is no `agents.%s`"):format(config.agent))
     config.agent = "cursor"
   end
+  wrong_rules = false
   for _, problem in ipairs(problems) do
     if problem:find("^option `policy`") then
+      wrong_rules = true
       -- With one rule gone the others may say more than the user meant: then none holds and everything is asked.
       config.policy = {}
     end

@@ -8,6 +8,7 @@ local M = {}
 ---@class (exact) cursor_agent.context.Item something attached to a prompt
 ---@field label string as shown: `@src/parser.rs`
 ---@field text? string what a label in the text stands for
+---@field comment? cursor_agent.review.Comment
 ---@field prepare? fun(done: fun(why: string?)) gets what takes its time, each time it is sent; `blocks` is there afterwards
 ---@field blocks fun(): cursor_agent.Block[]?, string? made when the prompt is sent
 
@@ -45,6 +46,8 @@ local function fenced(lines, language)
   local fence = fences.around(lines)
   return ("%s%s\n%s\n%s"):format(fence, language, table.concat(lines, "\n"), fence)
 end
+
+M.fenced = fenced
 
 ---@param path string
 ---@param cwd string

@@ -22,6 +22,22 @@ function M.new(transcript)
   return setmetatable({ transcript = transcript, waiting = false, refold = {} }, EntryFolds)
 end
 
+---The rows a fold covers.
+---@private
+---@param index integer
+---@param fold cursor_agent.transcript.Fold
+---@return integer first
+---@return integer last
+function EntryFolds:rows(index, fold)
+  local transcript = self.transcript
+  local top = transcript:first_row(index) + transcript.items[index].gap
+  if fold.block then
+    local _, past = transcript:range(transcript:last_of_block(index))
+    return top, past - 1
+  end
+  return top + fold.first, top + fold.last
+end
+
 ---Notes how an entry is folded, before its lines change.
 ---@private
 ---@param index integer
@@ -29,25 +45,45 @@ function EntryFolds:note(index)
   if self.refold[index] then
     return
   end
-  local item = self.transcript.items[index]
+  local fold = self.transcript.items[index].fold
+  fold = fold and fold.made and fold or nil
   local closed = {} ---@type table<integer, boolean>
-  if item.fold then
-    local line = self.transcript:first_row(index) + item.gap + item.fold.first + 1
+  if fold then
+    local line = self:rows(index, fold) + 1
     for _, win in ipairs(self.transcript:windows()) do
-      closed[win] = folds.is_closed(win, line)
+      closed[win] = folds.closed(win, { line })[1]
     end
   end
-  self.refold[index] = { old = item.fold, closed = closed }
+  self.refold[index] = { old = fold, closed = closed }
+end
+
+---Notes the folds of the blocks an entry stands in: they are to take in its lines.
+---@param index integer
+function EntryFolds:note_block(index)
+  local items = self.transcript.items
+  local task = items[index].parent
+  while task do
+    if items[task].fold then
+      self:note(task)
+    end
+    task = items[task].parent
+  end
 end
 
 ---Notes the folds that a change of an entry's lines may spoil: Neovim takes what is put in at the edge of a fold into it
 ---or out of it, which of the two depends on its version.
 ---@param index integer
 function EntryFolds:note_around(index)
-  for i = index - 1, index + 1 do
-    local item, below = self.transcript.items[i], self.transcript.items[math.max(i, index)]
-    if item and item.fold and (i == index or below.gap == 0) then
+  local transcript = self.transcript
+  for step = -1, 1 do
+    local i = transcript:next(index, step)
+    local item = i and transcript.items[i]
+    local below = step == 1 and item or transcript.items[index]
+    if i and item and item.fold and (i == index or below.gap == 0) then
       self:note(i)
+    end
+    if i then
+      self:note_block(i)
     end
   end
 end
@@ -65,11 +101,24 @@ function EntryFolds:set(index, first, last, closed)
   if last <= first and not old then
     return
   end
-  if old and old.last == fold.last and old.closed == closed then
+  if old and not old.block and old.last == fold.last and old.closed == closed then
     return
   end
   self:note(index)
   item.fold = last > first and fold or nil
+end
+
+---Folds the block of a task, at the end of the batch; nil: it is not folded any more.
+---@param index integer
+---@param closed boolean?
+function EntryFolds:set_block(index, closed)
+  local item = self.transcript.items[index]
+  local old = item.fold
+  if (closed == nil and not old) or (old and old.block and old.closed == closed) then
+    return
+  end
+  self:note(index)
+  item.fold = closed ~= nil and { first = 0, last = 0, closed = closed, block = true } or nil
 end
 
 ---Puts off the folds while text is being selected in the current window: making one would end that.
@@ -104,6 +153,38 @@ function EntryFolds:make()
   for _, win in ipairs(self.transcript:windows()) do
     folds.update(win, self:of_window(win, refold))
   end
+  for index in pairs(refold) do
+    local fold = self.transcript.items[index].fold
+    if fold then
+      local first, last = self:rows(index, fold)
+      fold.made = last > first and #self.transcript:windows() > 0
+    end
+  end
+end
+
+---The outermost entry whose fold an entry's lines have been in so far: it is made anew as a whole. A new one is only put
+---around what is there.
+---@private
+---@param index integer
+---@param refold table<integer, cursor_agent.transcript.Refold>
+---@return integer
+---@return boolean block whether it is a block's
+function EntryFolds:outermost(index, refold)
+  local items = self.transcript.items
+  local found, block = index, false
+  local at = index ---@type integer?
+  while at do
+    local before = refold[at]
+    local old = items[at].fold
+    if before then
+      old = before.old
+    end
+    if old and old.block and old.made then
+      found, block = at, true
+    end
+    at = items[at].parent
+  end
+  return found, block
 end
 
 ---The folds a window has from now on for entries of a batch.
@@ -112,29 +193,60 @@ end
 ---@param refold table<integer, cursor_agent.transcript.Refold>
 ---@return cursor_agent.folds.Change[]
 function EntryFolds:of_window(win, refold)
-  local line = vim.api.nvim_win_get_cursor(win)[1] - 1
-  local follows = self.transcript.tail:follows(win)
-  local list = {} ---@type cursor_agent.folds.Change[]
-  for index, before in pairs(refold) do
-    local item = self.transcript.items[index]
-    local start, past = self.transcript:range(index)
-    local top = start + item.gap
-    local change = { top = top + 1, bottom = past, known = before.old ~= nil } ---@type cursor_agent.folds.Change
-    if item.fold then
-      local first, last = top + item.fold.first, top + item.fold.last
-      local reading = line >= first and line <= last and not follows
-      local was = before.closed[win]
-      local closed = item.fold.closed
-      if before.old and was ~= nil and (was ~= before.old.closed or (reading and not was)) then
-        closed = was
-      elseif not before.old and reading then
-        closed = false
+  local transcript = self.transcript
+  local list, seen = {}, {} ---@type cursor_agent.folds.Change[], table<integer, boolean>
+  for index in pairs(refold) do
+    local outer, block = self:outermost(index, refold)
+    if not seen[outer] then
+      seen[outer] = true
+      local last = block and transcript:last_of_block(outer) or outer
+      local start = transcript:first_row(outer) + transcript.items[outer].gap
+      local _, past = transcript:range(last)
+      local change = { top = start + 1, bottom = past, known = block, folds = {} } ---@type cursor_agent.folds.Change
+      -- From below: what stands in a block comes before it.
+      local at = last ---@type integer?
+      while at do
+        local before = refold[at]
+        change.known = change.known or (before ~= nil and before.old ~= nil)
+        change.folds[#change.folds + 1] = self:of_entry(win, at, before)
+        at = at ~= outer and transcript:next(at, -1) or nil
       end
-      change.fold = { first = first + 1, last = last + 1, closed = closed }
+      list[#list + 1] = change
     end
-    list[#list + 1] = change
   end
   return list
+end
+
+---The fold a window has from now on for an entry.
+---@private
+---@param win integer
+---@param index integer
+---@param before cursor_agent.transcript.Refold? nil: its own lines are as they were
+---@return cursor_agent.folds.Fold?
+function EntryFolds:of_entry(win, index, before)
+  local fold = self.transcript.items[index].fold
+  if not fold then
+    return nil
+  end
+  local first, last = self:rows(index, fold)
+  if last <= first then
+    return nil
+  end
+  local line = vim.api.nvim_win_get_cursor(win)[1] - 1
+  local reading = line >= first and line <= last and not self.transcript.tail:follows(win)
+  local closed = fold.closed
+  local was, old ---@type boolean?, cursor_agent.transcript.Fold?
+  if before then
+    was, old = before.closed[win], before.old
+  elseif fold.made then
+    was, old = folds.closed(win, { first + 1 })[1], fold
+  end
+  if old and was ~= nil and (was ~= old.closed or (reading and not was)) then
+    closed = was
+  elseif not old and reading then
+    closed = false
+  end
+  return { first = first + 1, last = last + 1, closed = closed }
 end
 
 ---The entries whose folds the user has opened or closed in a window, and whether they are closed.
@@ -143,9 +255,10 @@ end
 function EntryFolds:by_hand(win)
   local transcript = self.transcript
   local lines = {} ---@type table<integer, integer>
-  for index, item in ipairs(transcript.items) do
-    if item.fold then
-      lines[index] = transcript:first_row(index) + item.gap + item.fold.first + 1
+  for _, index in ipairs(transcript.order) do
+    local fold = transcript.items[index].fold
+    if fold and fold.made then
+      lines[index] = self:rows(index, fold) + 1
     end
   end
   local closed = folds.closed(win, lines)
@@ -166,14 +279,19 @@ function EntryFolds:dress(win, by_hand)
   self:make()
   local transcript = self.transcript
   local list = {} ---@type cursor_agent.folds.Fold[]
-  for index, item in ipairs(transcript.items) do
-    if item.fold then
-      local top = transcript:first_row(index) + item.gap
-      local closed = item.fold.closed
+  for at = #transcript.order, 1, -1 do
+    local index = transcript.order[at]
+    local fold = transcript.items[index].fold
+    if fold then
+      local first, last = self:rows(index, fold)
+      local closed = fold.closed
       if by_hand[index] ~= nil then
         closed = by_hand[index]
       end
-      list[#list + 1] = { first = top + item.fold.first + 1, last = top + item.fold.last + 1, closed = closed }
+      fold.made = last > first
+      if fold.made then
+        list[#list + 1] = { first = first + 1, last = last + 1, closed = closed }
+      end
     end
   end
   folds.rebuild(win, list)

@@ -18,7 +18,8 @@ local function tool_lines(entry, cwd)
     output_lines = 40,
     fold_tools = false,
   })
-  local lines = { ("- %s"):format(vim.trim(block.lines[1])), "" }
+  local ended = tool.rejected and " (rejected)" or tool.status == "cancelled" and " (cancelled)" or ""
+  local lines = { ("- %s%s"):format(vim.trim(block.lines[1]), ended), "" }
   for _, content in ipairs(tool.content or {}) do
     if content.type == "diff" then
       local changed = {} ---@type string[]
@@ -34,6 +35,27 @@ local function tool_lines(entry, cwd)
     end
   end
   return lines
+end
+
+---The entries with what each subagent said and did below its task.
+---@param entries cursor_agent.Entry[]
+---@return cursor_agent.Entry[]
+local function by_block(entries)
+  local below = {} ---@type table<integer, integer[]> by task, 0 for the agent
+  for index, entry in ipairs(entries) do
+    local task = entry.parent or 0
+    below[task] = below[task] or {}
+    table.insert(below[task], index)
+  end
+  local list = {} ---@type cursor_agent.Entry[]
+  local function add(task)
+    for _, index in ipairs(below[task] or {}) do
+      list[#list + 1] = entries[index]
+      add(index)
+    end
+  end
+  add(0)
+  return list
 end
 
 ---@param entries cursor_agent.Entry[]
@@ -56,8 +78,10 @@ function M.markdown(entries, title, cwd)
     return open and ("%s\n%s%s"):format(text, open.prefix, open.marks) or text, open
   end
   local unclosed = {} ---@type table<integer, cursor_agent.render.Fence> by subagent, 0 for the agent: blocks to go on with
-  for _, entry in ipairs(entries) do
-    if entry.kind == "user" then
+  for _, entry in ipairs(by_block(entries)) do
+    if entry.kind == "user" and entry.parent then
+      add("> " .. entry.text:gsub("\n", "\n> "))
+    elseif entry.kind == "user" then
       unclosed = {}
       add("## " .. os.date("%Y-%m-%d %H:%M", math.floor(entry.started_ms / 1000)))
       add("> " .. entry.text:gsub("\n", "\n> "))
@@ -101,15 +125,17 @@ function M.open(chat, path)
     return nil, "you have changed this export: :w {file} saves it, :q! drops it"
   end
   local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
-  local lines = M.markdown(library.transcript(chat.key), title, chat.cwd)
+  -- Before anything is cut, and again as a whole: a private key in a diff has many lines.
+  local whole = table.concat(M.markdown(library.masked_transcript(chat.key), title, chat.cwd), "\n")
+  local lines = vim.split(library.redact(whole), "\n", { plain = true })
   if path and path ~= "" then
     path = vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))
     if vim.uv.fs_stat(path) then
       return nil, ("%s exists already"):format(path)
     end
-    local ok, problem = pcall(vim.fn.writefile, vim.tbl_map(format.vim_line, lines), path)
+    local ok, problem = require("cursor_agent.private").create(path, table.concat(lines, "\n") .. "\n")
     if not ok then
-      return nil, (tostring(problem):gsub("^.-(E%d+: )", "%1"))
+      return nil, ("the export was not saved: %s"):format(problem)
     end
     require("cursor_agent.notify").notify("written to " .. path)
     return true

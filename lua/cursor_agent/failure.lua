@@ -15,7 +15,10 @@ local NAME = "last-failure"
 ---@param chat cursor_agent.Chat
 ---@param message string
 function M.note(chat, message)
-  store.write(NAME, { agent = chat.agent, cwd = chat.cwd, message = message, at = os.time() })
+  store.write(
+    NAME,
+    { agent = chat.agent, cwd = chat.cwd, message = require("cursor_agent.redact").text(message), at = os.time() }
+  )
 end
 
 ---@return cursor_agent.Failure?

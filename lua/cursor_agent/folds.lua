@@ -32,27 +32,22 @@ end
 ---@field top integer first line of what is folded anew
 ---@field bottom integer last line
 ---@field known boolean there was a fold of ours
----@field fold? cursor_agent.folds.Fold there is one now
+---@field folds cursor_agent.folds.Fold[] there are now
 
----Whether a line is in a closed fold.
----@param win integer
----@param line integer
----@return boolean
-function M.is_closed(win, line)
-  return vim.api.nvim_win_call(win, function()
-    return vim.fn.foldclosed(line) ~= -1
-  end)
-end
-
----Which of some lines are in closed folds.
+---Which of the folds that begin at some lines are closed. One within another that is closed is neither.
 ---@param win integer
 ---@param lines table<integer, integer> by anything
 ---@return table<integer, boolean>
 function M.closed(win, lines)
   return vim.api.nvim_win_call(win, function()
-    return vim.tbl_map(function(line)
-      return vim.fn.foldclosed(line) ~= -1
-    end, lines)
+    local closed = {} ---@type table<integer, boolean>
+    for key, line in pairs(lines) do
+      local first = vim.fn.foldclosed(line)
+      if first == -1 or first == line then
+        closed[key] = first == line
+      end
+    end
+    return closed
   end)
 end
 
@@ -78,7 +73,7 @@ end
 
 ---Makes folds of a window anew.
 ---@param win integer
----@param changes cursor_agent.folds.Change[] that do not overlap
+---@param changes cursor_agent.folds.Change[] what is known of them does not overlap
 function M.update(win, changes)
   if not is_ours(win) then
     return
@@ -90,17 +85,23 @@ function M.update(win, changes)
         clear(change.top, change.bottom)
       end
     end
+    local all = {} ---@type cursor_agent.folds.Fold[]
     for _, change in ipairs(changes) do
-      if change.fold then
-        make(change.fold)
-      end
+      vim.list_extend(all, change.folds)
+    end
+    -- Those within others come first: a range in a closed fold would be all of it.
+    table.sort(all, function(a, b)
+      return a.last - a.first < b.last - b.first
+    end)
+    for _, fold in ipairs(all) do
+      make(fold)
     end
   end)
 end
 
 ---Makes all folds of a window that has just come to show the chat.
 ---@param win integer
----@param folds cursor_agent.folds.Fold[] in any order
+---@param folds cursor_agent.folds.Fold[] those within others come first
 function M.rebuild(win, folds)
   if not is_ours(win) then
     return

@@ -1,4 +1,4 @@
--- Where a line of the chat leads: a fold, a file and line, a link, a tool call's output.
+-- Where a line of the chat leads: a fold, a subagent's own buffer, a file and line, a link, a tool call's output.
 
 local places = require("cursor_agent.places")
 local window = require("cursor_agent.window")
@@ -18,8 +18,7 @@ end
 ---@return boolean?, string?
 function M.go(chat, target)
   if target.url then
-    vim.ui.open(target.url)
-    return true
+    return require("cursor_agent.outside").open_url(target.url)
   end
   return window.edit(full_path(chat, target.path or ""), target.line)
 end
@@ -39,7 +38,7 @@ end
 ---@return integer? index of the entry, where its line as a whole leads there
 function M.target(chat)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local target, index = chat.transcript:target(row - 1)
+  local target, index = require("cursor_agent.transcript").here(chat):target(row - 1)
   if target then
     return target, index
   end
@@ -50,28 +49,32 @@ function M.target(chat)
   end
 end
 
----The decision that the tool call on this line waits for. The lines below its first lead where they say.
+---The tool call whose first line this is. The lines below it lead where they say.
 ---@param chat cursor_agent.Chat
----@return integer?
-local function decision_here(chat)
+---@return cursor_agent.ToolCall?
+---@return integer? index of its entry
+local function tool_here(chat)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local index, top = chat.transcript:entry_at(row)
+  local index, top = require("cursor_agent.transcript").here(chat):entry_at(row)
   local library = require("cursor_agent.native").peek()
-  local entry = index and row == top and library and library.entry(chat.key, index)
-  return entry and entry.tool and entry.tool.decision or nil
+  local entry = index and row == top and library and library.told(chat.key, index)
+  return entry and entry.tool or nil, index
 end
 
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.follow(chat)
   local line = vim.api.nvim_win_get_cursor(0)[1]
+  local tool, task = tool_here(chat)
+  if tool and task and tool.task and not tool.decision then
+    return require("cursor_agent.subagent").open(chat, task)
+  end
   if vim.fn.foldclosed(line) ~= -1 then
     vim.cmd("normal! zo")
     return true
   end
-  local decision = decision_here(chat)
-  if decision then
-    return require("cursor_agent.decide").open(decision)
+  if tool and tool.decision then
+    return require("cursor_agent.decide").open(tool.decision)
   end
   local target, index = M.target(chat)
   if target and index and target.content then

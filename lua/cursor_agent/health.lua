@@ -2,7 +2,24 @@
 
 local M = {}
 
-local health = vim.health
+local redact = require("cursor_agent.redact")
+
+---`vim.health`, with secrets taken out of everything that is said. A report is made to be shown to others.
+local health = setmetatable({}, {
+  __index = function(_, name)
+    return function(text, advice)
+      if type(advice) == "table" then
+        advice = vim.tbl_map(redact.text, advice)
+      elseif advice then
+        advice = redact.text(advice)
+      end
+      vim.health[name](redact.text(text), advice)
+    end
+  end,
+})
+
+-- Cursor's settings file is waited for this long.
+local SETTINGS_MS = 2000
 
 -- An agent that is asked for its version or login has this long; some start a whole runtime first.
 local ASK_MS = 10000
@@ -80,9 +97,14 @@ local function check_library()
       )
     end
   end
-  local demo = root .. "/lib/cursor-agent-demo"
-  if vim.fn.executable(demo) == 0 then
-    health.warn("the demo agent is missing: " .. short(demo), ":CursorAgent build")
+  for _, program in ipairs({
+    { "the demo agent", "cursor-agent-demo" },
+    { "the headless adapter", "cursor-agent-acp" },
+  }) do
+    local path = root .. "/lib/" .. program[2]
+    if vim.fn.executable(path) == 0 then
+      health.warn(("%s is missing: %s"):format(program[1], short(path)), ":CursorAgent build")
+    end
   end
 end
 
@@ -116,59 +138,102 @@ local function ask(command, env)
   end
 end
 
----@param chosen boolean
----@param said string? of the status command
----@param spec cursor_agent.OpenSpec
-local function check_login(chosen, said, spec)
-  if not said then
-    if chosen then
-      health.warn(
-        ("`%s` did not answer"):format(table.concat(spec.status_command or {}, " ")),
-        "Run it in a terminal to see what keeps it."
-      )
-    end
-  elseif said:lower():find("not logged in", 1, true) then
-    if chosen then
-      local shell = table.concat(spec.login_command or {}, " ")
-      health.error("not logged in", { ":CursorAgent login", "or in a shell: " .. shell })
-    else
-      health.info("not logged in")
-    end
-  else
-    health.ok(said:match("[^\n]+") or "logged in")
-  end
-end
-
 ---@class (exact) cursor_agent.health.Check
 ---@field name string
 ---@field agent cursor_agent.Agent
 ---@field spec cursor_agent.OpenSpec
 ---@field problem string?
 ---@field version fun(): string?
+---@field status_command string[]?
 ---@field login fun(): string?
+
+---@param chosen boolean
+---@param check cursor_agent.health.Check
+local function check_login(chosen, check)
+  local sign_in = require("cursor_agent.sign_in")
+  local command = check.status_command
+  local given = sign_in.given(check.name, check.agent, check.spec)
+  if given then
+    health.ok(sign_in.describe(given, check.name, check.agent))
+    if command then
+      health.info(sign_in.beside(command, check.login(), given))
+    end
+    return
+  elseif not command then
+    return
+  end
+  local said = check.login()
+  if not said then
+    if chosen then
+      health.warn(("`%s` did not answer"):format(redact.command(command)), "Run it in a terminal to see what keeps it.")
+    end
+  elseif sign_in.is_signed_out(said) then
+    if chosen then
+      local shell = redact.command(check.spec.login_command or { "" })
+      local steps = { ":CursorAgent login", "or in a shell: " .. shell }
+      if check.agent.cursor then
+        steps[#steps + 1] = "or set CURSOR_API_KEY, or `agents." .. check.name .. ".api_key`"
+      end
+      health.error("not logged in", steps)
+    else
+      health.info("not logged in")
+    end
+  else
+    health.ok(("signed in with a login: `%s` says %s"):format(redact.command(command), said:match("%S[^\n]*") or "so"))
+  end
+end
+
+---What Cursor asks before it acts. The file is read elsewhere; a disk that does not answer is not waited for.
+---@param check cursor_agent.health.Check
+local function check_approval(check)
+  local approval = require("cursor_agent.approval")
+  local config, over = nil, false ---@type cursor_agent.CliConfig?, boolean
+  approval.read(check.spec.env, function(read)
+    config, over = read, true
+  end)
+  vim.wait(SETTINGS_MS, function()
+    return over
+  end, 5)
+  if not config then
+    return
+  end
+  local say = (config.problem or config.approval_mode == "unrestricted") and health.warn or health.info
+  say(approval.sentence(config, require("cursor_agent.presets").is_headless(check.agent)))
+  health.info(approval.settings(config))
+end
 
 local function check_agents()
   local config = require("cursor_agent.config")
   local presets = require("cursor_agent.presets")
   local chosen = config.get().agent
+  local library = require("cursor_agent.native").get()
   local checks = {} ---@type cursor_agent.health.Check[]
-  for _, name in ipairs(config.agent_names()) do
+  local names = vim.tbl_filter(function(name)
+    -- The same program as `cursor`, told of there.
+    return name ~= "cursor-headless" or name == chosen
+  end, config.agent_names())
+  for _, name in ipairs(names) do
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
     local spec, problem = presets.spec(name, agent)
+    if library then
+      library.learn(spec)
+    end
+    local status_command = presets.status_command(name, agent)
     table.insert(checks, name == chosen and 1 or #checks + 1, {
       name = name,
       agent = agent,
       spec = spec,
       problem = problem,
       version = ask(presets.version_command(name, agent), spec.env),
-      login = ask(spec.status_command, spec.env),
+      status_command = status_command,
+      login = ask(status_command, spec.env),
     })
   end
   local missing = {} ---@type string[]
   for _, check in ipairs(checks) do
     local is_chosen = check.name == chosen
-    local command = table.concat(check.spec.command, " ")
-    local here = vim.fn.executable(check.spec.command[1]) == 1
+    local command = redact.command(check.spec.command)
+    local here = presets.is_installed(check.agent)
     local preset = presets.agents[check.name]
     -- What the user wrote is meant to be there; a preset that is not installed is not missed.
     local own = not preset or not vim.deep_equal(preset.command, check.agent.command)
@@ -182,24 +247,26 @@ local function check_agents()
       local version = check.version()
       version = version and version:match("[^\n]*%d[^\n]*")
       health.ok(("`%s`%s"):format(command, version and ", version " .. vim.trim(version) or ""))
-      if check.spec.status_command then
-        check_login(is_chosen, check.login(), check.spec)
-      elseif check.agent.cursor and presets.has_key(check.spec.env or {}) then
-        health.ok("uses a key or a token from the environment")
+      if check.spec.fallback then
+        health.info(("where it has no `acp`: `%s`"):format(redact.command(check.spec.fallback)))
+      end
+      check_login(is_chosen, check)
+      if presets.is_cursor(check.name) then
+        check_approval(check)
       end
       local note = presets.notes[check.name]
       if note then
         health.info(note)
       end
     elseif is_chosen then
-      health.error(("`%s`: there is no program %s"):format(command, check.spec.command[1]), {
+      health.error(("`%s`: there is no program %s"):format(command, presets.missing_program(check.agent)), {
         check.agent.install_hint or "Install it.",
         ("Or set `agents.%s.command` to where it is, or `agent` to another one."):format(check.name),
         "Or try the plugin without an account: :CursorAgent new demo",
       })
     elseif own then
       health.warn(
-        ("`%s`: there is no program %s"):format(command, check.spec.command[1]),
+        ("`%s`: there is no program %s"):format(command, presets.missing_program(check.agent)),
         ("Install it, or set `agents.%s.command` to where it is."):format(check.name)
       )
     else
@@ -222,7 +289,9 @@ local function check_chats()
     local line = ("%d: %s in %s, %s"):format(chat.key, chat.agent, short(chat.cwd), chat.status.state)
     if chat.status.error then
       health.error(line .. "\n    " .. indented(chat.status.error), {
-        chat.status.needs_login and ":CursorAgent login" or ":CursorAgent restart tries again.",
+        chat.status.needs_login and ":CursorAgent login"
+          or chat.status.state == "idle" and ":CursorAgent retry sends the prompt again."
+          or ":CursorAgent restart tries again.",
         ":CursorAgent log shows what was exchanged.",
       })
     else

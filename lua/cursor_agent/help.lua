@@ -14,22 +14,15 @@ local SECTIONS = {
   { kind = "queue", title = "In the list of queued prompts" },
   { kind = "permission", title = "In a permission" },
   { kind = "question", title = "In a question" },
+  { kind = "conflict", title = "In a conflict with unsaved text" },
   { kind = "plan-card", title = "In the card of a plan" },
   { kind = "plan", title = "In a plan" },
   { kind = "todos", title = "In the todos" },
   { kind = "log", title = "In the log" },
   { kind = "reader", title = "In an output, an explanation or an export" },
+  { kind = "subagent", title = "In a subagent's buffer" },
   { kind = "review", title = "In the list of changes" },
-}
-
----What Neovim itself has for a window of ours that is one of its own.
----@type table<cursor_agent.BufferKind, { [1]: string, [2]: string }[]>
-local NEOVIMS = {
-  review = {
-    { "<CR>", "Go to the change" },
-    { ":cnext :cprev", "Next and previous change, from anywhere" },
-    { ":cclose", "Close the list" },
-  },
+  { kind = "code", title = "In the code, where changes are undecided" },
 }
 
 ---Keys as a person lists them: the digits in a row are one word, which fits into the column.
@@ -63,9 +56,6 @@ function M.lines(kind)
     end
     lines[#lines + 1] = " " .. section.title
     marks[#lines] = { bytes = 1 + #section.title, hl = "CursorAgentHelpTitle" }
-    for _, key in ipairs(NEOVIMS[section.kind] or {}) do
-      add(key[1], key[2])
-    end
     for _, action in ipairs(actions.list) do
       local keys = actions.keys(action, section.kind)
       if #keys > 0 then

@@ -30,10 +30,18 @@ M.groups = {
   CursorAgentCancelled = "Comment",
   CursorAgentAdded = "Added",
   CursorAgentRemoved = "Removed",
-  CursorAgentDiffAdd = "DiffAdd",
-  CursorAgentDiffDelete = "DiffDelete",
   CursorAgentDiffAddSign = "Added",
   CursorAgentDiffDeleteSign = "Removed",
+  CursorAgentHunkAdd = "CursorAgentDiffAdd",
+  CursorAgentHunkAddWord = "CursorAgentDiffAddWord",
+  CursorAgentHunkDelete = "CursorAgentDiffDelete",
+  CursorAgentHunkDeleteWord = "CursorAgentDiffDeleteWord",
+  CursorAgentHunkAddSign = "Added",
+  CursorAgentHunkChangeSign = "Changed",
+  CursorAgentHunkDeleteSign = "Removed",
+  CursorAgentHunkHint = "Comment",
+  CursorAgentComment = "DiagnosticInfo",
+  CursorAgentFollow = "Visual",
   CursorAgentTodoDone = "Comment",
   CursorAgentTodoActive = "Title",
   CursorAgentRule = "LineNr",
@@ -154,7 +162,17 @@ local function make_ansi(group)
   vim.api.nvim_set_hl(0, group, hl)
 end
 
+---Groups whose colours are chosen to suit the colorscheme (`diff_colours.lua`), and what they are.
+---@type table<string, string>
+M.computed = {
+  CursorAgentDiffAdd = "the ground of DiffAdd, or a green one",
+  CursorAgentDiffAddWord = "a stronger green",
+  CursorAgentDiffDelete = "the ground of DiffDelete, or a red one",
+  CursorAgentDiffDeleteWord = "a stronger red",
+}
+
 local function set_all()
+  require("cursor_agent.diff_colours").define()
   for group, target in pairs(M.groups) do
     vim.api.nvim_set_hl(0, group, { link = target, default = true })
   end
@@ -170,10 +188,18 @@ function M.setup()
   end
   ready = true
   set_all()
+  local group = vim.api.nvim_create_augroup("cursor_agent_highlights", {})
   vim.api.nvim_create_autocmd("ColorScheme", {
-    group = vim.api.nvim_create_augroup("cursor_agent_highlights", {}),
-    desc = "cursor-agent: define the highlight groups anew",
+    group = group,
+    desc = "cursor-agent: define the highlight groups again",
     callback = set_all,
+  })
+  -- Without a colorscheme of its own name, a change of 'background' is told by this alone.
+  vim.api.nvim_create_autocmd("OptionSet", {
+    group = group,
+    pattern = "background",
+    desc = "cursor-agent: colour diffs for the other background",
+    callback = require("cursor_agent.diff_colours").define,
   })
 end
 

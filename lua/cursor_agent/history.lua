@@ -49,7 +49,12 @@ function M.add(cwd, text, pastes)
     list[#list + 1] = entry.pastes and entry or text
     all[cwd] = vim.list_slice(list, math.max(#list - size + 1, 1))
   end)
-  return M.list(cwd)
+  local list = M.list(cwd)
+  if not list[#list] or essence(list[#list]) ~= essence(entry) then
+    -- It could not be kept, and is there until Neovim is left.
+    list[#list + 1] = entry
+  end
+  return list
 end
 
 ---The text of an entry for a prompt that calls its pastes by other labels.

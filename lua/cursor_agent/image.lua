@@ -87,19 +87,18 @@ function M.open_content(chat, index, number)
   if not ok or data == "" then
     return nil, "the agent sent nothing that could be opened"
   end
-  local ending = (content and content.mime or ""):match("/([%w]+)") or "bin"
+  local outside = require("cursor_agent.outside")
+  local ending = outside.ending_of(content and content.mime)
+  if not ending then
+    local mime = require("cursor_agent.render.format").first_line(content and content.mime or "", 80)
+    return nil, ("only pictures, sounds, films and PDFs are opened, this is %s"):format(mime)
+  end
   local path = ("%s.%s"):format(vim.fn.tempname(), ending)
-  local file, why = io.open(path, "wb")
-  if not file then
+  local written, why = require("cursor_agent.private").create(path, data)
+  if not written then
     return nil, why
   end
-  file:write(data)
-  file:close()
-  local _, problem = vim.ui.open(path)
-  if problem then
-    return nil, problem
-  end
-  return true
+  return outside.open_file(path)
 end
 
 ---Opens what the line under the cursor is about in the system's program for it.
@@ -114,17 +113,11 @@ function M.open(chat)
   if not what then
     return nil, "there is no file or address here"
   end
-  if not (target and target.url) then
-    what = vim.fs.normalize(what:sub(1, 1) == "/" and what or vim.fs.joinpath(chat.cwd, what))
-    if not vim.uv.fs_stat(what) then
-      return nil, ("%s does not exist"):format(what)
-    end
+  local outside = require("cursor_agent.outside")
+  if target and target.url then
+    return outside.open_url(target.url)
   end
-  local _, problem = vim.ui.open(what)
-  if problem then
-    return nil, problem
-  end
-  return true
+  return outside.open_file(vim.fs.normalize(what:sub(1, 1) == "/" and what or vim.fs.joinpath(chat.cwd, what)))
 end
 
 return M

@@ -148,11 +148,21 @@ M.prompt = deferrable(function(text, opts)
   if not items then
     return nil, problem
   end
-  local number, trouble = chat.prompt:submit(text, items)
+  local number, trouble = chat.prompt:submit_elsewhere(text, items)
   if number and opts.open ~= false then
     require("cursor_agent.notify").report(require("cursor_agent.window").open(chat))
   end
   return number, trouble
+end)
+
+---Sends the last prompt again, with what was attached to it: after a turn that failed.
+---@param session? cursor_agent.Session
+---@return integer? number of the prompt
+---@return string?
+M.retry = deferrable(function(session)
+  return on_chat(session, function(library, key)
+    return library.retry(key)
+  end)
 end)
 
 ---Stops the turn: decisions that wait are answered as cancelled, the text so far stays.
@@ -203,16 +213,24 @@ end)
 ---@field agent string
 ---@field updated_at string?
 
----Asks the agent of the current chat for its past sessions.
+---Asks the agent of the current chat, or the one for new chats, for its past sessions.
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
 ---@return boolean?, string?
 M.sessions = deferrable(function(callback)
-  local chat, why = require("cursor_agent.chat").ensure()
   local library, problem = require("cursor_agent.native").get()
-  if not chat or not library then
-    return nil, why or problem
+  if not library then
+    return nil, problem
   end
-  local request, trouble = library.list_sessions(chat.key)
+  -- Without a chat the agent is asked all the same, but makes no session for that.
+  local chat = require("cursor_agent.chats").current()
+  local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
+  if not key then
+    key, why = require("cursor_agent.lookup").key()
+  end
+  if not key then
+    return nil, why
+  end
+  local request, trouble = library.list_sessions(key)
   if not request then
     return nil, trouble
   end
@@ -336,6 +354,45 @@ function M.changes(session)
     return library.changes(key)
   end)
 end
+
+---What agents changed on disk and is undecided, by path and line.
+---@param opts? { session: cursor_agent.Session?, path: string? }
+---@return { id: integer, path: string, old: cursor_agent.ReviewLines, new: cursor_agent.ReviewLines, turn: integer, session_id: string? }[]?
+---@return string?
+function M.hunks(opts)
+  return require("cursor_agent.review").hunks(opts)
+end
+
+---Keeps hunks: `{ hunk = id }`, `{ path = … }`, `{ turn = n }` (or "last") or `{ all = true }`, with `session`.
+---@param opts cursor_agent.review.Opts
+---@return integer? count
+---@return string?
+M.keep = deferrable(function(opts)
+  return require("cursor_agent.review").keep(opts)
+end)
+
+---Undoes hunks: the old lines come back on disk and in the buffer; what is not saved stays, unsaved.
+---@param opts cursor_agent.review.Opts
+---@return integer? count
+---@return string?
+M.undo = deferrable(function(opts)
+  return require("cursor_agent.review").undo(opts)
+end)
+
+---States to go back to, newest first: one before each prompt whose turn changed files.
+---@param session? cursor_agent.Session
+---@return cursor_agent.Checkpoint[]?, string?
+function M.checkpoints(session)
+  return require("cursor_agent.review.checkpoint").list(session)
+end
+
+---Brings files back to what they were at a checkpoint; `files` for some, `force` also for what you changed since.
+---@param id string
+---@param opts? { files: string[]?, force: boolean? }
+---@return { restored: string[], kept: string[] }?, string?
+M.restore = deferrable(function(id, opts)
+  return require("cursor_agent.review.checkpoint").restore(id, opts)
+end)
 
 ---A short text for a statusline, cheap to call on every redraw.
 ---@return string

@@ -48,16 +48,16 @@ function M.save(chat, path)
   if vim.uv.fs_stat(path) then
     return nil, ("%s exists already"):format(path)
   end
-  -- Where that fails, opening the file says why.
-  pcall(vim.fn.mkdir, vim.fs.dirname(path), "p")
-  local file, failed = io.open(path, "w")
-  if not file then
+  local private = require("cursor_agent.private")
+  local ok, failed = private.make_dir(vim.fs.dirname(path))
+  if ok then
+    local lines = library.log(chat.key)
+    lines[#lines + 1] = ""
+    ok, failed = private.create(path, table.concat(lines, "\n"))
+  end
+  if not ok then
     return nil, ("the log was not saved: %s"):format(failed)
   end
-  for _, line in ipairs(library.log(chat.key)) do
-    file:write(line, "\n")
-  end
-  file:close()
   notify.notify(("the log is in %s (secrets removed)"):format(path))
   return path
 end

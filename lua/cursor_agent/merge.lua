@@ -1,4 +1,4 @@
--- Lines of text compared and merged: what differs between two, and what two changed in a third.
+-- Lines of text compared and merged: what differs between two, and what two made of a third.
 
 local M = {}
 
@@ -14,19 +14,45 @@ local function text_of(lines)
   return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
 end
 
+---Texts that differ in more lines than this, or in more places, are not compared further: that would be felt.
+local MANY_LINES, MANY_HUNKS = 20000, 1000
+
 ---What turns one text into another.
 ---@param old string[]
 ---@param new string[]
 ---@return cursor_agent.merge.Hunk[]
 function M.diff(old, new)
+  local first, last_old, last_new = 1, #old, #new
+  while first <= last_old and first <= last_new and old[first] == new[first] do
+    first = first + 1
+  end
+  while last_old >= first and last_new >= first and old[last_old] == new[last_new] do
+    last_old, last_new = last_old - 1, last_new - 1
+  end
+  if last_old < first and last_new < first then
+    return {}
+  end
+  local removed = last_old - first + 1
+  ---@type cursor_agent.merge.Hunk what is between the lines both begin and end with
+  local whole =
+    { from = removed > 0 and first or first - 1, removed = removed, lines = vim.list_slice(new, first, last_new) }
+  if removed == 0 or last_new < first or removed + #whole.lines > MANY_LINES then
+    return { whole }
+  end
   -- Renamed in 0.12; the old name is deprecated there.
   ---@diagnostic disable-next-line: deprecated
   local compare = vim.text and vim.text.diff or vim.diff
-  local found = compare(text_of(old), text_of(new), { result_type = "indices", algorithm = "histogram" })
-  local hunks = {} ---@type cursor_agent.merge.Hunk[]
+  -- Others take minutes for texts that differ in every second line.
+  local opts = { result_type = "indices", algorithm = "myers" }
+  local found = compare(text_of(vim.list_slice(old, first, last_old)), text_of(whole.lines), opts)
   ---@cast found [integer, integer, integer, integer][]
+  if #found > MANY_HUNKS then
+    return { whole }
+  end
+  local hunks = {} ---@type cursor_agent.merge.Hunk[]
   for _, at in ipairs(found) do
-    hunks[#hunks + 1] = { from = at[1], removed = at[2], lines = vim.list_slice(new, at[3], at[3] + at[4] - 1) }
+    local lines = vim.list_slice(whole.lines, at[3], at[3] + at[4] - 1)
+    hunks[#hunks + 1] = { from = at[1] + first - 1, removed = at[2], lines = lines }
   end
   return hunks
 end
@@ -42,51 +68,43 @@ function M.apply(buf, hunks)
   end
 end
 
----The first and last line a hunk touches; one that only adds touches both its neighbours.
----@param hunk cursor_agent.merge.Hunk
----@return integer first
----@return integer last
-local function touched(hunk)
-  if hunk.removed == 0 then
-    return hunk.from, hunk.from + 1
-  end
-  return hunk.from, hunk.from + hunk.removed - 1
-end
+---So many bytes are put together at once; more would be felt while typing.
+M.AT_ONCE_BYTES = 100 * 1024
 
----Puts together what two changed in one text. Nothing when both changed the same place in different ways.
----@param base string[]
----@param ours string[]
----@param theirs string[]
----@return string[]? merged
-function M.three_way(base, ours, theirs)
-  local mine, other = M.diff(base, ours), M.diff(base, theirs)
-  local hunks = vim.list_slice(mine)
-  for _, hunk in ipairs(other) do
-    local first, last = touched(hunk)
-    local same = false
-    for _, own in ipairs(mine) do
-      local own_first, own_last = touched(own)
-      if vim.deep_equal(own, hunk) then
-        same = true
-      elseif first <= own_last and own_first <= last then
-        return nil
+---@class (exact) cursor_agent.merge.Texts each line with its end
+---@field ours string what the buffer has
+---@field theirs string the agent's text
+---@field basis string? what the agent's text was made from
+---@field base string? what the buffer was loaded with, where the disk has another text since
+---@field disk string? that text
+
+---Puts texts together in the library, beside the editor's work where they are long.
+---@param want "merged"|"marked"|"places"
+---@param texts cursor_agent.merge.Texts
+---@param done fun(found: table?, count: integer?) hunks of the buffer, or places; nothing where the texts collide
+function M.combine(want, texts, done)
+  if texts.ours == "" and want ~= "places" then
+    local found = done
+    done = function(hunks)
+      -- A buffer without a line has an empty one, which gives way.
+      if hunks and hunks[1] then
+        hunks[1].from, hunks[1].removed = 1, 1
       end
-    end
-    if not same then
-      hunks[#hunks + 1] = hunk
+      found(hunks)
     end
   end
-  table.sort(hunks, function(a, b)
-    return a.from < b.from
+  local library = assert(require("cursor_agent.native").peek(), "the library is not loaded")
+  local bytes = 0
+  for _, text in pairs(texts) do
+    bytes = bytes + #text
+  end
+  local id = bytes > M.AT_ONCE_BYTES and library.merge_later(want, texts) or nil
+  if not id then
+    return done(library.merge(want, texts))
+  end
+  require("cursor_agent.changes").await(id, function()
+    done(library.merge_take(id))
   end)
-  local merged, at = {}, 1 ---@type string[], integer
-  for _, hunk in ipairs(hunks) do
-    local keep_to = hunk.removed == 0 and hunk.from or hunk.from - 1
-    vim.list_extend(merged, base, at, keep_to)
-    vim.list_extend(merged, hunk.lines)
-    at = keep_to + hunk.removed + 1
-  end
-  return vim.list_extend(merged, base, at)
 end
 
 return M

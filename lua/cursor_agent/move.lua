@@ -7,9 +7,9 @@ local M = {}
 ---@param kind string
 ---@return boolean?, string?
 local function jump(chat, step, kind)
-  local transcript = chat.transcript
+  local transcript = require("cursor_agent.transcript").here(chat)
   -- The chat may be in more than one window.
-  local here = vim.api.nvim_get_current_buf() == chat.buf and vim.api.nvim_get_current_win()
+  local here = vim.api.nvim_get_current_buf() == transcript.buf and vim.api.nvim_get_current_win()
   local win = here or require("cursor_agent.window").chat_window(chat)
   if not win then
     return nil, "the chat is closed"
@@ -17,15 +17,21 @@ local function jump(chat, step, kind)
   local row = vim.api.nvim_win_get_cursor(win)[1] - 1
   local index, top = transcript:entry_at(row)
   local items = transcript.items
-  local at = index or 1
-  if step == 1 or (index and items[index].kind == kind and row > top) == false then
-    at = at + step
+  local at = index or transcript.order[1] ---@type integer?
+  ---A prompt that a subagent was given begins no turn.
+  ---@param i integer
+  ---@return boolean
+  local function is_wanted(i)
+    return items[i].kind == kind and (kind ~= "user" or items[i].depth == 0)
+  end
+  if at and (step == 1 or (index and is_wanted(index) and row > top) == false) then
+    at = transcript:next(at, step)
   end
   for _ = 1, vim.v.count1 do
-    while items[at] and items[at].kind ~= kind do
-      at = at + step
+    while at and not is_wanted(at) do
+      at = transcript:next(at, step)
     end
-    if not items[at] then
+    if not at then
       break
     end
     local first = transcript:range(at) + items[at].gap
@@ -33,7 +39,7 @@ local function jump(chat, step, kind)
       vim.cmd("normal! m'")
       vim.api.nvim_win_set_cursor(win, { first + 1, 0 })
     end)
-    at = at + step
+    at = transcript:next(at, step)
   end
   return true
 end

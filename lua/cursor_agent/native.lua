@@ -3,7 +3,7 @@
 local M = {}
 
 ---The interface this Lua code speaks; the library of another number is refused by name.
-local ABI = 2
+local ABI = 5
 
 ---What is left of a turn at exit gets this long before the agents are killed.
 local SHUTDOWN_GRACE_MS = 300
@@ -79,6 +79,8 @@ function M.load_on_main_state()
     return
   end
   loaded = native
+  require("cursor_agent.review").setup(native)
+  require("cursor_agent.decide.rules").push()
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_native", {}),
     desc = "cursor-agent: end the agents",

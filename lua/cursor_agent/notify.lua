@@ -11,6 +11,12 @@ local LEVELS = {
   error = vim.log.levels.ERROR,
 }
 
+---A longer message is cut: no person reads more of one.
+local MOST_BYTES = 8 * 1024
+
+---So many lines of it go to `:messages`. Each costs a look at the screen.
+local MOST_PIECES = 24
+
 ---@alias cursor_agent.Level "info"|"warn"|"warning"|"error"
 
 ---@type table<string, boolean>
@@ -46,7 +52,8 @@ end
 local function show(text, level)
   local show_it = vim["notify"] ---@type fun(message: string, level: integer, opts: table)
   if not is_builtin(show_it) then
-    show_it(text, level, { title = "cursor-agent" })
+    -- It may draw markdown.
+    show_it(require("cursor_agent.guard").harmless(text), level, { title = "cursor-agent" })
     return
   end
   -- Not through Neovim's own `vim.notify`: from 0.11 on an error there is an exception of the command that caused it.
@@ -60,13 +67,18 @@ local function show(text, level)
   end
   -- The whole goes to `:messages`, in pieces that never scroll the screen: that is when Neovim waits for a key. Then its
   -- first line comes back.
+  local pieces = 0
   for _, line in ipairs(lines) do
     repeat
       local piece = format.first_cells(line, room)
       line = line:sub(#piece + 1)
-      vim.api.nvim_echo({ { piece, hl } }, true, {})
+      pieces = pieces + 1
+      vim.api.nvim_echo({ { pieces > MOST_PIECES and "…" or piece, hl } }, true, {})
       vim.cmd.redraw()
-    until line == ""
+    until line == "" or pieces > MOST_PIECES
+    if pieces > MOST_PIECES then
+      break
+    end
   end
   vim.api.nvim_echo({ { head_of(lines[1] or "", room), hl } }, false, {})
 end
@@ -75,7 +87,9 @@ end
 ---@param message string
 ---@param level? cursor_agent.Level
 function M.notify(message, level)
-  local text = "cursor-agent: " .. message
+  -- Secrets first: half of one looks like none.
+  local shown = require("cursor_agent.redact").text(message):sub(1, MOST_BYTES)
+  local text = "cursor-agent: " .. shown:gsub("[%z\1-\8\11-\31\127]", format.caret)
   if vim.in_fast_event() then
     vim.schedule(function()
       show(text, LEVELS[level or "info"])

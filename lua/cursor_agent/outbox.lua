@@ -37,7 +37,10 @@ function Outbox:hand_over(letter)
   if not blocks then
     return nil, problem
   end
-  local spec = { text = letter.text, blocks = blocks } ---@type cursor_agent.PromptSpec
+  local open = require("cursor_agent.review.buffers").open_files()
+  local spec = { text = letter.text, blocks = blocks, open = open } ---@type cursor_agent.PromptSpec
+  -- Before the agent can do anything.
+  require("cursor_agent.watch").turn(self.chat.key, self.chat.cwd, true)
   local number, trouble
   if letter.editing then
     local edited

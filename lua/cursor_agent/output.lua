@@ -14,7 +14,8 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_output")
 ---@return cursor_agent.Entry?, integer|string
 local function entry_here(chat)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local index = vim.api.nvim_get_current_buf() == chat.buf and chat.transcript:entry_at(row)
+  local transcript = require("cursor_agent.transcript").here(chat)
+  local index = vim.api.nvim_get_current_buf() == transcript.buf and transcript:entry_at(row)
   local library = native.peek()
   local entry = index and library and library.entry(chat.key, index)
   if not entry or not index then

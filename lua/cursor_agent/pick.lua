@@ -194,7 +194,8 @@ function M.sessions()
     end
   end)
   local chat = chats.current()
-  answered = asked and chat and notify.unless_answered(chat.agent, "session/list") or nil
+  local agent = chat and chat.agent or require("cursor_agent.config").get().agent
+  answered = asked and notify.unless_answered(agent, "session/list") or nil
   return asked, refused
 end
 

@@ -41,11 +41,15 @@ local function read(text)
   }
 end
 
+---Addresses without slashes that are no path.
+local NOT_PATHS = { ["javascript:"] = true, ["vbscript:"] = true, ["data:"] = true, ["mailto:"] = true }
+
 ---@param target string of a markdown link
 ---@return cursor_agent.render.Target[]
 local function of_link(target)
   target = target:match("^%s*<(.*)>") or target:match('^%s*(.-)%s+".*"%s*$') or target
-  if target:match("^%a[%w+.-]*://") and not target:match("^file://") then
+  local scheme = target:match("^%a[%w+.-]*:")
+  if scheme and (target:match("^%a[%w+.-]*://") and scheme ~= "file:" or NOT_PATHS[scheme:lower()]) then
     return { { url = target } }
   end
   local found = {} ---@type cursor_agent.render.Target[]

@@ -8,6 +8,7 @@ local format = require("cursor_agent.render.format")
 local history = require("cursor_agent.history")
 local native = require("cursor_agent.native")
 local notify = require("cursor_agent.notify")
+local slash = require("cursor_agent.slash")
 
 local M = {}
 
@@ -26,6 +27,7 @@ local M = {}
 ---@field bar string what stands above the prompt
 ---@field chat cursor_agent.Chat
 ---@field private history cursor_agent.history.Entry[]? newest last
+---@field private kept_back cursor_agent.context.Item[]? what a slash command was sent without
 ---@field private at integer? which of them is shown
 ---@field private kept string? what was being written before looking through them
 ---@field setting boolean the text is being set by us
@@ -60,6 +62,7 @@ function M.new(chat)
   bo.completefunc = "v:lua.require'cursor_agent.complete'.completefunc"
   bo.textwidth = 0
   bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>]\)\s\+]]
+  require("cursor_agent.parsers").fence(buf, "markdown")
   bo.filetype = "cursoragent-prompt"
   pcall(vim.treesitter.start, buf, "markdown")
   require("cursor_agent.actions").map(buf, "prompt")
@@ -185,6 +188,58 @@ function Prompt:detach(index)
   self:refresh()
 end
 
+---What is attached and not on its way yet.
+---@return cursor_agent.context.Item[]
+function Prompt:unsent()
+  local items = vim.list_slice(self.attached)
+  if self.interrupted then
+    vim.list_extend(items, self.interrupted.attached)
+  end
+  return items
+end
+
+---Takes something away that is attached.
+---@param item cursor_agent.context.Item
+function Prompt:forget(item)
+  for _, list in ipairs({ self.attached, self.interrupted and self.interrupted.attached or {} }) do
+    for i, one in ipairs(list) do
+      if one == item then
+        table.remove(list, i)
+        break
+      end
+    end
+  end
+  self:refresh()
+end
+
+---Comments for the agent that wait: they go with the next prompt, however it is sent.
+---@return cursor_agent.context.Item[]
+function Prompt:comments()
+  return vim.tbl_filter(function(item)
+    return item.comment ~= nil
+  end, self:unsent())
+end
+
+---Sends a text that was not written here, with the comments that wait.
+---@param text string
+---@param items cursor_agent.context.Item[]
+---@return integer?, string?
+function Prompt:submit_elsewhere(text, items)
+  local comments = self:comments()
+  self.kept_back = nil
+  local number, why = self:submit(text, vim.list_extend(vim.list_slice(items), comments))
+  if not number then
+    return nil, why
+  end
+  for _, item in ipairs(comments) do
+    if not vim.list_contains(self.kept_back or {}, item) then
+      self:forget(item)
+    end
+  end
+  self.kept_back = nil
+  return number
+end
+
 ---Modified buffers of the workspace: an agent that reads the disk does not see what is in them.
 ---@return integer[]
 function Prompt:unsaved()
@@ -204,7 +259,7 @@ end
 function Prompt:save_unsaved()
   local failed = {} ---@type string[]
   for _, buf in ipairs(self:unsaved()) do
-    if require("cursor_agent.files").in_conflict(buf) then
+    if require("cursor_agent.conflicts").has(buf) then
       -- Neovim would ask, in the middle of it all, whether to write over what the agent wrote.
       local name = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
       failed[#failed + 1] = ("%s was changed by the agent too: :CursorAgent conflicts"):format(name)
@@ -213,7 +268,10 @@ function Prompt:save_unsaved()
         vim.cmd("silent update")
       end)
       if not ok then
-        failed[#failed + 1] = tostring(why):gsub("^.-(E%d+:)", "%1")
+        local stopped = tostring(why):find("Keyboard interrupt", 1, true)
+        local name = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
+        failed[#failed + 1] = stopped and ("%s was changed on disk: :CursorAgent conflicts"):format(name)
+          or tostring(why):gsub("^.-(E%d+:)", "%1")
       end
     end
   end
@@ -264,7 +322,10 @@ function Prompt:submit(text, items, editing, came_back)
     return nil, "there is nothing to send"
   end
   local unsaved = config.get().prompt.unsaved
-  if unsaved == "save" then
+  local command = slash.command(text, self.chat.status)
+  if command then
+    return self:submit_command(command, text, items, editing, came_back)
+  elseif unsaved == "save" then
     local saved, problem = self:save_unsaved()
     if not saved then
       return nil, problem
@@ -277,6 +338,54 @@ function Prompt:submit(text, items, editing, came_back)
     return nil, problem
   end
   return self.outbox:send({ text = text, items = all, attached = items, editing = editing, came_back = came_back })
+end
+
+---Sends a slash command as the whole prompt. Pastes become a part of it, what else was to be attached stays for the next one.
+---@private
+---@param command string
+---@param text string
+---@param items cursor_agent.context.Item[]
+---@param editing? integer
+---@param came_back? fun(letter: cursor_agent.outbox.Letter)
+---@return integer?, string?
+function Prompt:submit_command(command, text, items, editing, came_back)
+  if config.get().prompt.unsaved == "save" then
+    local saved, problem = self:save_unsaved()
+    if not saved then
+      return nil, problem
+    end
+  end
+  text = vim.trim(text)
+  local mentioned = context.collect(text, {}, self.chat.cwd) or {}
+  local kept = {} ---@type cursor_agent.context.Item[]
+  for _, item in ipairs(items) do
+    local first, last = text:find(item.label, 1, true)
+    if vim.list_contains(self.pastes, item) and first and last and item.text then
+      text = text:sub(1, first - 1) .. item.text .. text:sub(last + 1)
+    else
+      kept[#kept + 1] = item
+    end
+  end
+  local number, why =
+    self.outbox:send({ text = text, items = {}, attached = {}, editing = editing, came_back = came_back })
+  if not number then
+    return nil, why
+  end
+  local labels = vim.tbl_map(function(item)
+    return item.label
+  end, kept) ---@type string[]
+  if #labels > 0 then
+    for _, item in ipairs(kept) do
+      self:attach(item)
+    end
+    self.kept_back = kept
+    notify.notify(("`/%s` is sent alone; attached to the next prompt: %s"):format(command, table.concat(labels, ", ")))
+  elseif #mentioned > 0 then
+    notify.notify(("`/%s` is sent alone: what it mentions is sent as text"):format(command))
+  elseif config.get().prompt.unsaved == "attach" and #self:unsaved() > 0 then
+    notify.notify(("`/%s` is sent alone: unsaved changes are not attached (gs saves)"):format(command))
+  end
+  return number
 end
 
 ---Takes note of what goes along with a prompt that was handed over, which may have to wait.
@@ -314,6 +423,7 @@ function Prompt:send()
   local items = vim.list_slice(self.attached)
   local pastes = self:pastes_in(text)
   vim.list_extend(items, pastes)
+  self.kept_back = nil
   local number, why = self:submit(text, items, self.editing, function(letter)
     self:take_back(letter)
   end)
@@ -323,6 +433,10 @@ function Prompt:send()
   self.history = history.add(self.chat.cwd, text, pastes)
   self.at, self.kept = nil, nil
   self:end_editing()
+  for _, item in ipairs(self.kept_back or {}) do
+    self:attach(item)
+  end
+  self.kept_back = nil
   self:save_draft()
   self.chat.transcript.tail:go()
   return number
@@ -388,8 +502,7 @@ function Prompt:compose_bar()
   if #self.outbox.held > 0 then
     parts[#parts + 1] = "%#CursorAgentQueued#waits for git"
   end
-  local files = require("cursor_agent.files")
-  local conflict = files.conflicts[1]
+  local conflict = require("cursor_agent.conflicts").list[1]
   if conflict then
     -- Before what there may be no room for: an agent may wait for it.
     parts[#parts + 1] = ("%%#CursorAgentWarning#conflict: %s%%#CursorAgentDetail# (:CursorAgent conflicts)"):format(
@@ -407,7 +520,7 @@ function Prompt:compose_bar()
     local names = {} ---@type string[]
     for _, buf in ipairs(self:unsaved()) do
       local label = context.unsaved(buf, self.chat.cwd).label
-      if not self:has(label) and not files.in_conflict(buf) then
+      if not self:has(label) and not require("cursor_agent.conflicts").has(buf) then
         names[#names + 1] = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
       end
     end
@@ -489,8 +602,8 @@ function Prompt:placeholder()
     local info = vim.fn.getwininfo(win)[1]
     room = math.min(room, info.width - info.textoff)
   end
-  local state = self.chat.status.state
-  if state == "running" or state == "waiting" then
+  -- What a subagent in the background asks keeps no prompt back.
+  if self.chat.status.turn_started_ms then
     local say = "Next prompt: it is queued until the turn ends"
     return #say <= room and say or "Next prompt, queued"
   end
@@ -517,6 +630,10 @@ function Prompt:refresh()
       virt_text = { { self:placeholder(), "CursorAgentPlaceholder" } },
       virt_text_pos = "overlay",
     })
+  end
+  local comments = package.loaded["cursor_agent.review.comment"]
+  if comments then
+    comments.sync()
   end
   local bar = self:compose_bar()
   if bar ~= self.bar then

@@ -2,6 +2,7 @@
 
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
+local parsers = require("cursor_agent.parsers")
 local window = require("cursor_agent.window")
 
 local M = {}
@@ -125,6 +126,17 @@ local function keep_changes(buf)
   })
 end
 
+---Shows a buffer beside the code, and goes there; over a chat that is in a float, which would hide a split.
+---@param buf integer
+---@param chat cursor_agent.Chat?
+---@return integer? win nil where there is no room
+function M.show(buf, chat)
+  local chat_win = chat and window.chat_window(chat)
+  local over = chat_win ~= nil and window.is_float(chat_win)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  return not over and open_split(buf) or open_float(buf, lines)
+end
+
 ---Shows lines in a buffer of their own, beside the code, and goes there.
 ---@param lines string[]
 ---@param opts cursor_agent.scratch.Opts
@@ -139,6 +151,7 @@ function M.open(lines, opts)
     end
   end
   local bo = vim.bo[buf]
+  parsers.fence(buf, parsers.language_of(opts.filetype))
   fill(buf, lines)
   bo.modifiable = opts.modifiable or false
   bo.bufhidden = "wipe"

@@ -53,6 +53,10 @@ local DEFINES = { "function", "method", "class", "struct", "enum", "interface", 
 ---@param path string
 ---@return cursor_agent.Symbol[]
 local function from_tree(buf, path)
+  local lang = vim.treesitter.language.get_lang(vim.bo[buf].filetype) or vim.bo[buf].filetype
+  if not require("cursor_agent.guard").safe(lang, vim.api.nvim_buf_get_lines(buf, 0, -1, false)) then
+    return {}
+  end
   local ok, parser = pcall(vim.treesitter.get_parser, buf)
   if not ok or not parser then
     return {}

@@ -3,6 +3,7 @@
 -- A highlighter on the whole chat would take an unclosed fence of one message for the beginning of everything after
 -- it, would read tool output as markdown, and on Neovim 0.10 looks through the whole buffer on each redraw.
 
+local guard = require("cursor_agent.guard")
 local markdown = require("cursor_agent.markdown")
 local queries = require("cursor_agent.queries")
 
@@ -160,6 +161,9 @@ end
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Span[]
 function M.spans(lang, lines, conceal, pause)
+  if not guard.safe(lang, lines) then
+    return {}
+  end
   local is_markdown = lang == "markdown"
   local text = table.concat(is_markdown and markdown.thin_out(lines) or lines, "\n")
   if #text > (is_markdown and MAX_MARKDOWN_BYTES or M.MAX_BYTES) or not M.load(lang, pause) then

@@ -1,4 +1,7 @@
 -- Writes the entries of a session into its chat buffer, each within its own lines.
+--
+-- They stand in the order they came, but what a subagent says and does stands below its task: one block for each. Another
+-- buffer may show one of these blocks alone.
 
 local bisect = require("cursor_agent.bisect")
 local entry_folds = require("cursor_agent.entry_folds")
@@ -14,7 +17,8 @@ local render = require("cursor_agent.render")
 ---@field done boolean
 ---@field text string? of a prompt
 ---@field started_ms integer
----@field parent integer?
+---@field parent integer? the task it stands below
+---@field depth integer how many tasks it stands below, in this buffer
 ---@field tail cursor_agent.render.Tail? of streamed text
 ---@field goes_on cursor_agent.transcript.GoesOn? it begins in a code block of a message above
 ---@field blocks cursor_agent.render.TextBlock[]? of streamed text; rows from the entry's own
@@ -31,6 +35,8 @@ local render = require("cursor_agent.render")
 ---@field first integer row, from the entry's own
 ---@field last integer row
 ---@field closed boolean
+---@field block boolean? it takes in all that stands below the task; its last row is that of its last entry
+---@field made boolean? windows have it: a task that nothing stands below yet has none
 
 ---A message begins in a code block of another one: a tool call came between them. Its first line repeats the fence.
 ---@class (exact) cursor_agent.transcript.GoesOn
@@ -45,7 +51,10 @@ local render = require("cursor_agent.render")
 
 ---@class cursor_agent.Transcript
 ---@field buf integer
----@field items cursor_agent.transcript.Item[]
+---@field items table<integer, cursor_agent.transcript.Item> by the number of the entry
+---@field order integer[] the numbers of the entries as they stand in the buffer
+---@field private position table<integer, integer> where they stand in `order`
+---@field root integer? the task whose block this is
 ---@field context cursor_agent.render.Context
 ---@field conceal boolean
 ---@field fold_thoughts boolean
@@ -79,14 +88,39 @@ function M.of(buf)
   return by_buffer[buf]
 end
 
+---The transcript the current buffer shows of a chat: all of it, or a subagent's block.
+---@param chat cursor_agent.Chat
+---@return cursor_agent.Transcript
+function M.here(chat)
+  return by_buffer[vim.api.nvim_get_current_buf()] or chat.transcript
+end
+
+---The other buffers that show a part of a chat.
+---@param chat cursor_agent.Chat
+---@return cursor_agent.Transcript[]
+function M.views(chat)
+  local list = {} ---@type cursor_agent.Transcript[]
+  for buf, transcript in pairs(by_buffer) do
+    local loaded = transcript.root ~= nil and vim.api.nvim_buf_is_loaded(buf)
+    if loaded and vim.b[buf].cursor_agent_key == chat.key then
+      list[#list + 1] = transcript
+    end
+  end
+  return list
+end
+
 ---@param buf integer
 ---@param cwd string
+---@param root? integer the task whose block it is to show, and nothing else
 ---@return cursor_agent.Transcript
-function M.new(buf, cwd)
+function M.new(buf, cwd, root)
   local options = require("cursor_agent.config").get().chat
   local self = setmetatable({
     buf = buf,
     items = {},
+    order = {},
+    position = {},
+    root = root,
     context = {
       cwd = cwd,
       icons = require("cursor_agent.render.icons").pick(options.icons),
@@ -104,6 +138,7 @@ function M.new(buf, cwd)
   }, Transcript)
   self.folds = entry_folds.new(self)
   by_buffer[buf] = self
+  regions.fence(self)
   highlights.setup()
   require("cursor_agent.decor").setup()
   painter.warm_up()
@@ -130,6 +165,12 @@ function Transcript:begin()
     vim.bo[self.buf].modifiable = true
     self.tail:note()
   end
+end
+
+---Whether a batch of changes is being written.
+---@return boolean
+function Transcript:is_open()
+  return self.open
 end
 
 ---Ends a batch of changes.
@@ -160,8 +201,58 @@ end
 ---@return integer first
 ---@return integer past
 function Transcript:range(index)
-  local past = self.items[index + 1] and self:first_row(index + 1) or vim.api.nvim_buf_line_count(self.buf)
-  return self:first_row(index), past
+  local below = self:next(index)
+  return self:first_row(index), below and self:first_row(below) or vim.api.nvim_buf_line_count(self.buf)
+end
+
+---The entry that stands some places below another; above it with a number less than 0.
+---@param index integer
+---@param steps? integer
+---@return integer?
+function Transcript:next(index, steps)
+  return self.order[self.position[index] + (steps or 1)]
+end
+
+---The last entry of the block below a task, or the entry itself.
+---@param index integer
+---@return integer
+function Transcript:last_of_block(index)
+  local depth = self.items[index].depth
+  local at = self.position[index]
+  while self.order[at + 1] and self.items[self.order[at + 1]].depth > depth do
+    at = at + 1
+  end
+  return self.order[at]
+end
+
+---Whether this buffer shows an entry: a block of its own shows what stands below its task.
+---@param index integer
+---@param parent integer?
+---@return boolean
+function Transcript:shows(index, parent)
+  return self.root == nil or self.items[index] ~= nil or parent == self.root or self.items[parent or 0] ~= nil
+end
+
+---Where the next entry of a task goes in `order`.
+---@private
+---@param parent integer?
+---@return integer
+function Transcript:slot(parent)
+  local task = parent and self.items[parent]
+  if not task then
+    return #self.order + 1
+  end
+  local last = self.order[#self.order] ---@type integer?
+  while last and last ~= parent do
+    last = self.items[last] and self.items[last].parent
+  end
+  if last then
+    -- The block is the last one: usually it is.
+    return #self.order + 1
+  end
+  return self.position[
+    self:last_of_block(parent --[[@as integer]])
+  ] + 1
 end
 
 ---The entry a row belongs to, and the entry's first row below its gap.
@@ -170,12 +261,13 @@ end
 ---@return integer top
 function Transcript:entry_at(row)
   -- Asking for the last mark above a row would make Neovim walk over all that are there.
-  local index = bisect.last(#self.items, function(i)
-    return self:first_row(i) <= row
+  local at = bisect.last(#self.order, function(i)
+    return self:first_row(self.order[i]) <= row
   end)
-  if index == 0 then
+  if at == 0 then
     return nil, 0
   end
+  local index = self.order[at]
   return index, self:first_row(index) + self.items[index].gap
 end
 
@@ -194,32 +286,47 @@ function Transcript:place(index, row)
   vim.api.nvim_buf_set_extmark(self.buf, NS.entry, row, 0, { id = index })
 end
 
----Adds the next entry at the end of the buffer. Replacing lines costs Neovim many times what adding them does, so they
----come with it.
+---Adds the next entry at the end of the buffer, or of its block. Replacing lines costs Neovim many times what adding
+---them does, so they come with it.
 ---@private
 ---@param index integer
 ---@param entry cursor_agent.Entry
 ---@param lines string[]
 ---@return integer row where they begin
 function Transcript:add(index, entry, lines)
-  local above = self.items[index - 1]
-  local gap = render.gap(above and above.kind, entry.kind)
+  local at = self:slot(entry.parent)
+  local above = self.items[self.order[at - 1]]
+  local task = self.items[entry.parent or 0]
+  local depth = task and task.depth + 1 or 0
+  local gap = render.gap(above, entry.kind, depth)
+  -- An empty buffer has one line all the same.
+  local row = #self.order > 0 and vim.api.nvim_buf_line_count(self.buf) or 0
+  local past = #self.order > 0 and row or 1
+  if self.order[at] then
+    row = self:first_row(self.order[at])
+    past = row
+    self.folds:note_around(self.order[at])
+  end
+  table.insert(self.order, at, index)
+  for i = at, #self.order do
+    self.position[self.order[i]] = i
+  end
   self.items[index] = {
     kind = entry.kind,
     gap = gap and 1 or 0,
     done = false,
     started_ms = entry.started_ms,
-    parent = entry.parent,
+    parent = task and entry.parent or nil,
+    depth = depth,
     lit = {},
     lit_at = 0,
     drawn = 0,
     painting = 0,
     asides = {},
   }
-  -- An empty buffer has one line all the same.
-  local row = index > 1 and vim.api.nvim_buf_line_count(self.buf) or 0
-  self:write(row, index > 1 and row or 1, gap and vim.list_extend({ "" }, lines) or lines)
+  self:write(row, past, gap and vim.list_extend({ "" }, lines) or lines)
   self:place(index, row)
+  self.folds:note_block(index)
   return gap and row + 1 or row
 end
 
@@ -329,7 +436,9 @@ function Transcript:decorate(index, top, block)
   item.drawn = item.drawn + 1
   item.targets = next(block.targets) and block.targets or nil
   item.code = #block.code > 0 and block.code or nil
-  if block.closed ~= nil or item.fold then
+  if block.block ~= nil or (item.fold and item.fold.block) then
+    self.folds:set_block(index, block.block)
+  elseif block.closed ~= nil or item.fold then
     self.folds:set(index, top, top + #block.lines - 1, block.closed or false)
   end
 end
@@ -350,6 +459,7 @@ function Transcript:stream(index, text)
     vim.api.nvim_buf_set_text(self.buf, row, col, row, col, { piece.first })
   end
   if #piece.rest > 0 then
+    self.folds:note_block(index)
     self:write(row + 1, row + 1, piece.rest)
     for i in pairs(piece.soft) do
       vim.api.nvim_buf_set_extmark(self.buf, NS.wrapped, row + i, 0, {
@@ -410,16 +520,16 @@ end
 ---@param text string of the message
 function Transcript:go_on(index, text)
   local item = self.items[index]
-  local from = index - 1
-  while from > 0 and not (self.items[from].kind == "agent" and self.items[from].parent == item.parent) do
-    if self.items[from].kind == "user" then
+  local from = self:next(index, -1)
+  while from and not (self.items[from].kind == "agent" and self.items[from].parent == item.parent) do
+    if self.items[from].kind == "user" and self.items[from].parent == item.parent then
       return
     end
-    from = from - 1
+    from = self:next(from, -1)
   end
-  local above = from > 0 and self.items[from].tail
+  local above = from and self.items[from].tail
   local fence = above and message.unclosed(above)
-  if not above or not fence then
+  if not from or not above or not fence then
     return
   end
   local midway = above.width > 0 and above.held == ""
@@ -437,6 +547,8 @@ end
 ---@param fresh boolean
 function Transcript:message(index, entry, fresh)
   local thought = entry.kind == "thought"
+  local task = self.items[entry.parent or 0]
+  entry.depth = task and task.depth + 1 or 0
   if fresh then
     self:add(index, entry, thought and { "", "" } or { "" })
   end
@@ -451,7 +563,7 @@ function Transcript:message(index, entry, fresh)
       self:write(first + item.gap, past, thought and { "", "" } or { "" })
       self:place(index, first)
     end
-    local nested = item.parent and "  " .. self.context.icons.gutter .. " " or ""
+    local nested = item.depth > 0 and ("  "):rep(item.depth) .. self.context.icons.gutter .. " " or ""
     item.tail = message.tail(thought and nested .. "  " or nested)
     item.blocks = not thought and {} or nil
     item.lit = {}
@@ -486,6 +598,8 @@ function Transcript:entry(index, entry)
     self:message(index, entry, fresh)
     return
   end
+  local task = self.items[entry.parent or 0]
+  entry.depth = task and task.depth + 1 or 0
   local block = render.entry(entry, self.context)
   if fresh then
     self:decorate(index, self:add(index, entry, block.lines), block)
@@ -518,6 +632,7 @@ function Transcript:append(index, text)
         done = false,
         started_ms = item.started_ms,
         parent = item.parent,
+        depth = item.depth,
       }, self.context)
     )
   end

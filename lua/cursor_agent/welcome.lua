@@ -19,7 +19,7 @@ local function is_missing(name)
   if not agent or not preset or name == "demo" or not vim.deep_equal(agent.command, preset.command) then
     return false
   end
-  return vim.fn.executable(presets.program(agent)) == 0
+  return not presets.is_installed(agent)
 end
 
 ---Agents that are installed, sorted.
@@ -27,7 +27,8 @@ end
 local function installed()
   return vim.tbl_filter(function(name)
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
-    return name ~= "demo" and vim.fn.executable(presets.program(agent)) == 1
+    -- The same program as `cursor`, which is offered already.
+    return name ~= "demo" and name ~= "cursor-headless" and presets.is_installed(agent)
   end, config.agent_names())
 end
 
@@ -73,7 +74,10 @@ local function offer(name, go)
     end)
   end
   vim.ui.select(items, {
-    prompt = ("The agent %s is not installed: there is no program `%s`"):format(name, presets.agents[name].command[1]),
+    prompt = ("The agent %s is not installed: there is no program `%s`"):format(
+      name,
+      presets.missing_program(presets.agents[name])
+    ),
     kind = "cursor_agent",
     format_item = function(item)
       return item.label

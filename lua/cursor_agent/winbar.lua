@@ -9,13 +9,16 @@ local M = {}
 ---The spinner turns this often while a turn runs.
 local TICK_MS = 100
 
+---A longer name is cut.
+local MOST_CHARS = 80
+
 local timer ---@type uv.uv_timer_t?
 local frame = 0
 
 ---@param text string
 ---@return string
 local function escape(text)
-  return (text:gsub("%%", "%%%%"):gsub("[\r\n]", " "))
+  return (text:gsub("%%", "%%%%"):gsub("[\r\n]", " "):gsub("%c", format.caret))
 end
 
 ---@param hl string
@@ -80,6 +83,8 @@ local function doing(chat)
     return "does not answer · :CursorAgent restart", "CursorAgentBarError"
   elseif status.state == "starting" then
     return spinner(chat) .. " starting", "CursorAgentSpinner"
+  elseif status.not_reading then
+    return "does not read · :CursorAgent restart", "CursorAgentBarError"
   elseif status.stuck then
     return "does not stop · :CursorAgent restart", "CursorAgentBarError"
   elseif status.cancelling then
@@ -179,6 +184,7 @@ function M.chat()
   ---@param rank integer
   local function add(side, hl, text, gap, rank)
     if text then
+      text = format.first_line(text, MOST_CHARS)
       side[#side + 1] = { hl = hl, text = text, gap = gap, rank = rank }
     end
   end
@@ -212,13 +218,20 @@ function M.title()
   return title and " " .. escape(format.first_line(title, 80)) .. "%<" or ""
 end
 
----The windows of a chat in the current tab page. Redrawing one of another draws over what is on the screen.
----@param chat cursor_agent.Chat
+---The windows of a transcript in the current tab page. Redrawing one of another draws over what is on the screen.
+---@param transcript cursor_agent.Transcript
 ---@return integer[]
-local function visible_windows(chat)
+local function visible_windows(transcript)
   return vim.tbl_filter(function(win)
     return vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage()
-  end, chat.transcript:windows())
+  end, transcript:windows())
+end
+
+---Whether a clock of a chat runs: a subagent in the background may work on when the turn is over.
+---@param chat cursor_agent.Chat
+---@return boolean
+local function has_clocks(chat)
+  return next(chat.transcript.ticking) ~= nil
 end
 
 ---@param chat cursor_agent.Chat
@@ -227,18 +240,18 @@ local function redraw(chat, titled)
   if not vim.api.nvim_buf_is_loaded(chat.buf) then
     return
   end
-  for _, win in ipairs(visible_windows(chat)) do
+  for _, win in ipairs(visible_windows(chat.transcript)) do
     vim.api.nvim__redraw({ win = win, winbar = true, statusline = titled or nil })
   end
 end
 
----Redraws the lines of the chat that show a running time.
----@param chat cursor_agent.Chat
-local function redraw_clocks(chat)
-  local transcript = require("cursor_agent.transcript")
-  for id in pairs(chat.transcript.ticking) do
-    local row = vim.api.nvim_buf_get_extmark_by_id(chat.buf, transcript.NS.aside, id, {})[1]
-    for _, win in ipairs(row and visible_windows(chat) or {}) do
+---Redraws the lines of a transcript that show a running time.
+---@param transcript cursor_agent.Transcript
+local function redraw_clocks(transcript)
+  local ns = require("cursor_agent.transcript").NS.aside
+  for id in pairs(transcript.ticking) do
+    local row = vim.api.nvim_buf_get_extmark_by_id(transcript.buf, ns, id, {})[1]
+    for _, win in ipairs(row and visible_windows(transcript) or {}) do
       local info = vim.fn.getwininfo(win)[1]
       if info and row + 1 >= info.topline and row + 1 <= info.botline then
         vim.api.nvim__redraw({ win = win, range = { row, row + 1 } })
@@ -251,11 +264,15 @@ local function tick()
   local busy = false
   frame = frame + 1
   for _, chat in ipairs(chats.all()) do
+    local clocks = has_clocks(chat)
+    busy = busy or clocks or is_busy(chat)
     if is_busy(chat) then
-      busy = true
       redraw(chat)
-      if frame % 10 == 0 and vim.api.nvim_buf_is_loaded(chat.buf) then
-        redraw_clocks(chat)
+    end
+    if clocks and frame % 10 == 0 and vim.api.nvim_buf_is_loaded(chat.buf) then
+      redraw_clocks(chat.transcript)
+      for _, view in ipairs(require("cursor_agent.transcript").views(chat)) do
+        redraw_clocks(view)
       end
     end
   end
@@ -273,7 +290,7 @@ end
 function M.update(chat, titled)
   redraw(chat, titled)
   require("cursor_agent.statusline").redraw()
-  if is_busy(chat) then
+  if is_busy(chat) or has_clocks(chat) then
     timer = timer or assert(vim.uv.new_timer())
     if not timer:is_active() then
       timer:start(TICK_MS, TICK_MS, vim.schedule_wrap(tick))

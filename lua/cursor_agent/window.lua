@@ -60,6 +60,8 @@ local function is_code(win)
   return vim.bo[buf].buftype == "" and vim.fn.win_gettype(win) == ""
 end
 
+M.is_code = is_code
+
 ---The windows of a tab page that show a buffer.
 ---@param buf integer
 ---@param tab? integer

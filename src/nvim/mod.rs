@@ -3,7 +3,9 @@
 //! The only place that names Lua, Neovim or `unsafe`.
 #![allow(unsafe_code)]
 
+mod merging;
 mod module;
+mod review;
 mod wake;
 
 use std::ffi::c_int;
@@ -14,7 +16,7 @@ use nvim_oxi::lua::{Pushable, ffi::State};
 
 /// Compared by `lua/cursor_agent/native.lua` at load. Raise both when a function or a table of
 /// `lua/cursor_agent/types.lua` comes, goes or changes its meaning.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 5;
 
 /// Where the module table is put: the entry itself can only hand back a message.
 const LOADED_NAME: &str = "cursor_agent_native";

@@ -18,6 +18,7 @@ use crate::decision::Answer;
 use crate::driver::Driver;
 use crate::engine::{Engine, Refused};
 use crate::ids::{DecisionId, EditorId, Key, PromptId};
+use crate::policy::{Policy, PolicySpec};
 use crate::serve::EditorReply;
 use crate::session::{OptionValue, PromptSpec, Wanted};
 
@@ -74,6 +75,12 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
                 lua,
                 with(|engine| engine.prompt(Key(key), spec)).map(|id| id.0),
             )
+        })?,
+    )?;
+    module.set(
+        "retry",
+        lua.create_function(|lua, key: u64| {
+            answer(lua, with(|engine| engine.retry(Key(key))).map(|id| id.0))
         })?,
     )?;
     module.set(
@@ -148,11 +155,48 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         })?,
     )?;
     module.set(
+        "set_policy",
+        lua.create_function(|lua, spec: Value| {
+            let spec: PolicySpec = match lua.from_value(spec) {
+                Ok(spec) => spec,
+                Err(error) => return done(lua, Err(format!("not rules: {error}"))),
+            };
+            // Compiled before the engine's lock is taken.
+            let policy = Policy::new(spec).map_err(|problems| problems.join("\n"));
+            done(
+                lua,
+                policy.and_then(|policy| {
+                    with(|engine| {
+                        engine.set_policy(policy);
+                        Ok(())
+                    })
+                }),
+            )
+        })?,
+    )?;
+    module.set(
         "reply",
         lua.create_function(|lua, (id, reply): (u64, Value)| {
             let reply: EditorReply = read(lua, reply, "reply")?;
             with(|engine| {
                 engine.reply(EditorId(id), reply);
+                Ok(())
+            })
+            .map_err(mlua::Error::runtime)
+        })?,
+    )?;
+    module.set(
+        "conflict",
+        lua.create_function(|lua, (key, path): (u64, String)| {
+            let asked = with(|engine| engine.conflict(Key(key), &path));
+            answer(lua, asked.map(|id| id.0))
+        })?,
+    )?;
+    module.set(
+        "conflict_over",
+        lua.create_function(|_, id: u64| {
+            with(|engine| {
+                engine.conflict_over(DecisionId(id));
                 Ok(())
             })
             .map_err(mlua::Error::runtime)
@@ -165,6 +209,26 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
                 lua,
                 with(|engine| engine.list_sessions(Key(key))).map(|id| id.0),
             )
+        })?,
+    )?;
+    module.set(
+        "cli_config",
+        lua.create_function(|lua, env: Value| {
+            let env = read(lua, env, "env")?;
+            answer(lua, with(|engine| engine.cli_config(&env)).map(|id| id.0))
+        })?,
+    )?;
+    module.set(
+        "sign_in",
+        lua.create_function(|lua, spec: Value| {
+            let spec: AgentSpec = read(lua, spec, "spec")?;
+            to_lua(lua, &crate::connect::signs_in(&spec))
+        })?,
+    )?;
+    module.set(
+        "notice",
+        lua.create_function(|lua, (key, text): (u64, String)| {
+            done(lua, with(|engine| engine.notice(Key(key), text)))
         })?,
     )?;
     module.set(
@@ -189,6 +253,27 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         view(lua, |engine, key| engine.transcript(key))?,
     )?;
     module.set(
+        "masked_transcript",
+        view(lua, |engine, key| engine.masked_transcript(key))?,
+    )?;
+    module.set(
+        "redact",
+        lua.create_function(|lua, text: mlua::LuaString| {
+            let shown = crate::secrets::known().mask(&text.to_string_lossy());
+            lua.create_string(shown)
+        })?,
+    )?;
+    module.set(
+        "learn",
+        lua.create_function(|lua, spec: Value| {
+            let spec: AgentSpec = read(lua, spec, "spec")?;
+            let mut secrets = crate::secrets::Secrets::of_env(&spec.env);
+            secrets.add_command(&spec.command);
+            secrets.publish();
+            Ok(())
+        })?,
+    )?;
+    module.set(
         "retell",
         lua.create_function(|_, key: u64| {
             with(|engine| {
@@ -210,6 +295,13 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         "entry",
         lua.create_function(|lua, (key, entry): (u64, usize)| {
             let entry = with(|engine| Ok(engine.entry(Key(key), entry))).unwrap_or_default();
+            to_lua(lua, &entry)
+        })?,
+    )?;
+    module.set(
+        "told",
+        lua.create_function(|lua, (key, entry): (u64, usize)| {
+            let entry = with(|engine| Ok(engine.told(Key(key), entry))).unwrap_or_default();
             to_lua(lua, &entry)
         })?,
     )?;
@@ -240,6 +332,8 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         })?,
     )?;
 
+    super::merging::add(lua, &module)?;
+    super::review::add(lua, &module)?;
     module.set("test_error", lua.create_function(test_error)?)?;
     Ok(module)
 }
@@ -254,6 +348,7 @@ struct OpenWanted {
     options: std::collections::BTreeMap<String, OptionValue>,
     mcp_servers: Vec<serde_json::Value>,
     additional_directories: Vec<String>,
+    lookup: bool,
 }
 
 impl From<OpenWanted> for Wanted {
@@ -269,6 +364,7 @@ impl From<OpenWanted> for Wanted {
             options: wanted.options,
             mcp_servers: servers.collect(),
             directories: wanted.additional_directories,
+            lookup: wanted.lookup,
         }
     }
 }
@@ -298,11 +394,15 @@ fn drain(lua: &Lua, max_bytes: usize) -> mlua::Result<(Value, bool)> {
     Ok((to_lua(lua, &changes)?, more))
 }
 
+/// The one driver, once it was started.
+pub(super) fn driver() -> Result<&'static Driver, Refused> {
+    DRIVER
+        .get()
+        .ok_or_else(|| "the library was not started".to_owned())
+}
+
 fn with<R>(f: impl FnOnce(&mut Engine) -> Result<R, Refused>) -> Result<R, Refused> {
-    match DRIVER.get() {
-        Some(driver) => driver.with(f),
-        None => Err("the library was not started".to_owned()),
-    }
+    driver()?.with(f)
 }
 
 /// A function of a session's key that works or says why not.
@@ -326,7 +426,7 @@ fn done(lua: &Lua, result: Result<(), Refused>) -> mlua::Result<MultiValue> {
 }
 
 /// `value`, or `nil, message`.
-fn answer(lua: &Lua, result: Result<impl IntoLua, Refused>) -> mlua::Result<MultiValue> {
+pub(super) fn answer(lua: &Lua, result: Result<impl IntoLua, Refused>) -> mlua::Result<MultiValue> {
     let values = match result {
         Ok(value) => vec![value.into_lua(lua)?],
         Err(message) => vec![Value::Nil, message.into_lua(lua)?],
@@ -334,13 +434,13 @@ fn answer(lua: &Lua, result: Result<impl IntoLua, Refused>) -> mlua::Result<Mult
     Ok(MultiValue::from_iter(values))
 }
 
-fn read<T: DeserializeOwned>(lua: &Lua, value: Value, what: &str) -> mlua::Result<T> {
+pub(super) fn read<T: DeserializeOwned>(lua: &Lua, value: Value, what: &str) -> mlua::Result<T> {
     lua.from_value(value)
         .map_err(|error| mlua::Error::runtime(format!("{what}: {error}")))
 }
 
 /// Absent is nil, not a null of its own kind.
-fn to_lua(lua: &Lua, value: &impl Serialize) -> mlua::Result<Value> {
+pub(super) fn to_lua(lua: &Lua, value: &impl Serialize) -> mlua::Result<Value> {
     let options = SerializeOptions::new()
         .set_array_metatable(false)
         .serialize_none_to_null(false)
@@ -352,7 +452,13 @@ fn to_lua(lua: &Lua, value: &impl Serialize) -> mlua::Result<Value> {
 fn test_error(lua: &Lua, (how, number): (String, Value)) -> mlua::Result<()> {
     match how.as_str() {
         #[expect(clippy::panic, reason = "what the bridge must survive")]
-        "panic" => panic!("a panic on purpose"),
+        "panic" => panic!(
+            "a panic on purpose {}",
+            number
+                .as_string()
+                .map(|text| text.to_string_lossy())
+                .unwrap_or_default()
+        ),
         "type" => u64::from_lua(number, lua).map(drop),
         _ => Err(mlua::Error::runtime("an error on purpose")),
     }

@@ -118,6 +118,19 @@ T.case("a write that builds on the unsaved text the agent has read is taken", OP
   T.eq(in_buffer(nvim), replaced("line 2", "mine and theirs"))
 end)
 
+---Decides about the file in conflict.
+---@param nvim harness.Child
+---@param option "mine"|"theirs"
+local function settle(nvim, option)
+  nvim:lua(
+    [[
+      local agent = require("cursor_agent")
+      assert(agent.answer(agent.pending()[1].id, { option = ... }))
+    ]],
+    option
+  )
+end
+
 T.case("a write over unsaved changes is asked about, and refused when they are kept", OPTS, function(nvim)
   local agent = start(nvim, { { write("a.txt", replaced("line 2", "theirs")) } })
   nvim:keys("2GSmine<Esc>")
@@ -125,8 +138,7 @@ T.case("a write over unsaved changes is asked about, and refused when they are k
   nvim:wait_screen("where you have unsaved changes")
   T.eq(#agent:answers("fs/write_text_file"), 0, "the agent waits")
   T.eq(in_buffer(nvim), replaced("line 2", "mine"))
-  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[2]) end")
-  nvim:cmd("CursorAgent conflicts")
+  settle(nvim, "mine")
   nvim:wait_turns(1)
   T.contains(agent:answers("fs/write_text_file")[1].error.message, "unsaved changes")
   T.eq(in_buffer(nvim), replaced("line 2", "mine"))
@@ -138,8 +150,7 @@ T.case("or taken when the user says so, undo brings back what was there", OPTS, 
   nvim:keys("2GSmine<Esc>")
   nvim:prompt("write", { open = false })
   nvim:wait_screen("where you have unsaved changes")
-  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[3]) end")
-  nvim:cmd("CursorAgent conflicts")
+  settle(nvim, "theirs")
   nvim:wait_turns(1)
   T.eq(agent:answers("fs/write_text_file")[1].error, nil)
   T.eq(on_disk(nvim), replaced("line 2", "theirs"))
@@ -182,12 +193,12 @@ T.case("a buffer with unsaved changes is not reloaded over; the difference is of
   nvim:wait_screen("conflict: a.txt (:CursorAgent conflicts)")
   nvim:cmd("CursorAgent close")
   T.eq(in_buffer(nvim), replaced("line 2", "mine"))
-  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[1]) end")
   nvim:cmd("CursorAgent conflicts")
+  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:keys("d")
   T.eq(nvim:lua("return { vim.fn.tabpagenr('$'), vim.fn.winnr('$'), vim.wo.diff }"), { 2, 2, true })
   nvim:cmd("tabclose")
-  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[3]) end")
-  nvim:cmd("CursorAgent conflicts")
+  settle(nvim, "theirs")
   T.eq(in_buffer(nvim), replaced("line 20", "theirs"))
   T.eq(nvim:lua("return vim.bo[vim.fn.bufnr('a.txt')].modified"), false)
   nvim:cmd("CursorAgent open")
@@ -282,8 +293,7 @@ T.case("a conflict is not written over by gs, and is settled in one place", OPTS
     return nvim:messages():find("a.txt was changed by the agent too: :CursorAgent conflicts", 1, true)
   end, "it to be said")
   T.eq(on_disk(nvim), replaced("line 20", "theirs"), "nothing is written over")
-  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[3]) end")
-  nvim:cmd("CursorAgent conflicts")
+  settle(nvim, "theirs")
   nvim:wait_screen_without("conflict:")
   nvim:wait_screen_without("unsaved:")
 end)
@@ -293,8 +303,7 @@ T.case("text that was kept in a conflict is written without another question", O
   nvim:keys("2GSmine<Esc>")
   nvim:prompt("edit", { open = false })
   nvim:wait_turns(1)
-  nvim:lua("vim.ui.select = function(items, _, choose) choose(items[2]) end")
-  nvim:cmd("CursorAgent conflicts")
+  settle(nvim, "mine")
   T.eq(in_buffer(nvim), replaced("line 2", "mine"))
   T.eq(nvim:lua("return vim.bo.modified"), true)
   nvim:cmd("checktime")
@@ -393,7 +402,7 @@ T.case("a file in another encoding follows the disk too, and unsaved text in it 
   nvim:lua("require('cursor_agent.files').edited(vim.fn.fnamemodify('a.txt', ':p'))")
   T.eq(in_buffer(nvim), "thé\nend\nmine\n")
   T.contains(nvim:messages(), "the agent changed a.txt on disk; your unsaved changes are untouched")
-  T.eq(nvim:lua("return require('cursor_agent.files').conflicts[1].theirs"), { "santé", "end" })
+  T.eq(nvim:lua("return require('cursor_agent.conflicts').list[1].theirs"), { "santé", "end" })
 end)
 
 T.case("a write that waits for the user ends with the turn, or with the buffer", OPTS, function(nvim)
@@ -408,9 +417,9 @@ T.case("a write that waits for the user ends with the turn, or with the buffer",
   nvim:cmd("CursorAgent cancel")
   T.eq(nvim:wait_turns(1).stop_reason, "cancelled")
   T.eq(agent:answers("fs/write_text_file")[1].error.code, -32800)
-  T.eq(nvim:lua("return #require('cursor_agent.files').conflicts"), 0)
+  T.eq(nvim:lua("return #require('cursor_agent.conflicts').list"), 0)
   nvim:prompt("write", { open = false })
-  local waits = "#require('cursor_agent.files').conflicts == 1"
+  local waits = "#require('cursor_agent.conflicts').list == 1"
   nvim:wait(waits, "the second write waits")
   nvim:cmd("bwipeout! a.txt")
   nvim:wait_turns(2)

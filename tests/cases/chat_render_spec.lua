@@ -8,7 +8,6 @@ local ansi = require("cursor_agent.render.ansi")
 local code = require("cursor_agent.code")
 local context = require("cursor_agent.context")
 local format = require("cursor_agent.render.format")
-local merge = require("cursor_agent.merge")
 local message = require("cursor_agent.render.message")
 local places = require("cursor_agent.places")
 local render = require("cursor_agent.render")
@@ -318,24 +317,6 @@ T.case("the code block around a line", function()
   T.eq({ code.block_at({ "a ```b``` c", "d" }, 2) }, {}, "code within a line")
   T.eq({ code.block_at({ "- ```lua", "  a", "  ```" }, 2) }, { 2, 2, "  " })
   T.eq({ code.block_at({ "> ```lua", "> a", "out" }, 3) }, {}, "beyond the quotation")
-end)
-
-T.case("two changes of one text are put together, or not at all", function()
-  local base = { "a", "b", "c", "d", "e", "f" }
-  local function check(ours, theirs, expected)
-    T.eq(merge.three_way(base, ours, theirs), expected)
-  end
-  check(base, base, base)
-  check({ "A", "b", "c", "d", "e", "f" }, { "a", "b", "c", "d", "e", "F" }, { "A", "b", "c", "d", "e", "F" })
-  check(
-    { "a", "b", "c", "d", "e", "f", "g" },
-    { "0", "a", "b", "c", "d", "e", "f" },
-    { "0", "a", "b", "c", "d", "e", "f", "g" }
-  )
-  check({ "a", "X", "c", "d", "e", "f" }, { "a", "X", "c", "d", "e", "f" }, { "a", "X", "c", "d", "e", "f" })
-  check({ "a", "X", "c", "d", "e", "f" }, { "a", "Y", "c", "d", "e", "f" }, nil)
-  check({ "a", "b", "d", "e", "f" }, { "a", "b", "C", "d", "e", "f" }, nil)
-  check({ "f" }, { "a", "b", "c", "d", "e", "f", "g" }, { "f", "g" })
 end)
 
 T.case("each command of a notice has a line to itself", function()

@@ -154,7 +154,7 @@ T.case("exports the conversation as markdown, to a buffer or a file", OPTS, func
   nvim:keys(":CursorAgent export talk.md<CR>")
   nvim:wait_screen("exists already")
   nvim:keys(":CursorAgent export nowhere/talk.md<CR>")
-  nvim:wait_screen("cursor-agent: E482: Can't open file")
+  nvim:wait_screen("cursor-agent: the export was not saved")
 end)
 
 T.case("g? lists the keys of the window one is in first", OPTS, function(nvim)

@@ -150,7 +150,7 @@ T.case("what the agent and others can do and the plugin cannot is named as such"
   local chapter = assert(read("doc/cursor-agent.txt"):match("%*cursor%-agent%-not%-yet%*(.*)$"))
   local names = child:lua("return require('cursor_agent.command').names()")
   local promised = "open close toggle new prompt cancel stop restart mode model option sessions load accept reject "
-    .. "decisions context review checkpoint todos export log login mcp cloud"
+    .. "decisions context review checkpoint todos export log login status mcp cloud"
   for name in promised:gmatch("%S+") do
     local there = vim.list_contains(names, name)
     local tagged = found[":CursorAgent-" .. name] == true
@@ -184,6 +184,9 @@ local QUESTIONS = {
   { "Can I try it without an account?", "cursor-agent-demo", "new demo" },
   { "How do I send a prompt?", "cursor-agent-quickstart", "<C-s>" },
   { "How do I log in?", "cursor-agent-trouble-login", ":CursorAgent login" },
+  { "How do I use an API key?", "cursor-agent-sign-in", "CURSOR_API_KEY" },
+  { "What does Cursor do without asking?", "cursor-agent-asks", "approvalMode" },
+  { "What if my Cursor CLI has no acp?", "cursor-agent-headless", "headless mode" },
   { "How do I stop it?", ":CursorAgent-cancel", "Stop the turn" },
   { "How do I allow or reject what it asks?", "cursor-agent-permission", "allow once" },
   { "Can it stop asking for reads?", "cursor-agent-recipe-reads", "allow" },

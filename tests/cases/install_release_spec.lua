@@ -39,16 +39,24 @@ T.case("every platform the installer can name is built by the release, under the
     T.eq(files[1].asset, ("cursor_agent-%s.%s"):format(triple, suffix))
     T.eq(files[1].built, "libcursor_agent." .. suffix)
     T.eq(files[2].asset, "cursor-agent-demo-" .. triple)
+    T.eq(files[3].asset, "cursor-agent-acp-" .. triple)
   end
   local build = read("scripts/build-release")
   T.contains(build, '"$dir/cursor_agent-$target.$suffix"')
   T.contains(build, '"$dir/cursor-agent-demo-$target"')
+  T.contains(build, '"$dir/cursor-agent-acp-$target"')
 end)
 
 T.case("the list of checksums that a release writes is the one that is read", function(child)
   local dir = child.dir .. "/release"
   vim.fn.mkdir(dir, "p")
-  for name, text in pairs({ ["cursor_agent-x.so"] = "library", ["cursor-agent-demo-x"] = "program", other = "no" }) do
+  local files = {
+    ["cursor_agent-x.so"] = "library",
+    ["cursor-agent-demo-x"] = "program",
+    ["cursor-agent-acp-x"] = "adapter",
+    other = "no",
+  }
+  for name, text in pairs(files) do
     local file = assert(io.open(dir .. "/" .. name, "wb"))
     file:write(text)
     file:close()
@@ -69,6 +77,7 @@ T.case("the list of checksums that a release writes is the one that is read", fu
   T.eq(list.files, {
     ["cursor_agent-x.so"] = vim.fn.sha256("library"),
     ["cursor-agent-demo-x"] = vim.fn.sha256("program"),
+    ["cursor-agent-acp-x"] = vim.fn.sha256("adapter"),
   })
 end)
 

@@ -17,7 +17,8 @@ echo "   Compiling cursor-agent-nvim" >&2
 /bin/mkdir -p "$target/release"
 /bin/cp '%s/lib/cursor_agent.so' "$target/release/libcursor_agent.so"
 /bin/cp '%s/lib/cursor-agent-demo' "$target/release/cursor-agent-demo"
-]]):format(T.root, T.root)
+/bin/cp '%s/lib/cursor-agent-acp' "$target/release/cursor-agent-acp"
+]]):format(T.root, T.root, T.root)
 
 ---@param name string
 ---@param run fun(child: harness.Child, plugin: harness.Plugin)
@@ -54,7 +55,7 @@ end
 ---Whether the copy's library is the one that was built.
 ---@param plugin harness.Plugin
 local function expect_installed(plugin)
-  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo" }) do
+  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp" }) do
     local file = assert(io.open(T.root .. "/lib/" .. name, "rb"))
     T.ok(file:read("*a") == plugin:read("lib/" .. name), name .. " is not the file that was built")
     file:close()
@@ -86,7 +87,7 @@ case("the release's files are downloaded, checked, tried and installed", functio
   local result = plugin:build(child)
   server:close()
   T.ok(result.ok, result.error)
-  T.eq(#server.asked, 2)
+  T.eq(#server.asked, 3)
   T.contains(table.concat(result.said, "\n"), "downloading cursor_agent-")
   T.eq(result.said[#result.said], "the prebuilt library is installed")
   expect_installed(plugin)

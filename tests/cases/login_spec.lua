@@ -7,7 +7,7 @@ local T = require("harness")
 ---@param options table
 ---@return harness.Agent
 local function signed_out(nvim, scenario, options)
-  local agent = T.agent(scenario)
+  local agent = T.agent(vim.tbl_extend("force", { profile = "cursor-2026-10", signed_out = true }, scenario))
   for name, value in
     pairs(vim.tbl_extend("force", {
       auth_method = "cursor_login",
@@ -30,15 +30,12 @@ local function wait_message(nvim, text)
 end
 
 T.case("signed out: :CursorAgent login logs in, and the prompt is sent by itself", { width = 120 }, function(nvim)
-  local agent = signed_out(
-    nvim,
-    { turns = { { { text = "Welcome back." } } } },
-    { status_command = { T.program, "status" } }
-  )
+  local agent = signed_out(nvim, { turns = { { { text = "Welcome back." } } } }, {})
   nvim:prompt("hello")
   wait_message(nvim, ":CursorAgent login")
   T.contains(nvim:messages(), "is not logged in")
-  T.eq(#agent:received("authenticate"), 0)
+  T.eq(#agent:received("authenticate"), 1)
+  T.eq(nvim:status().queued, 1)
   nvim:keys("<Esc>")
   nvim:cmd("CursorAgent login")
   nvim:wait_turns(1)
@@ -52,7 +49,7 @@ T.case("signed out: :CursorAgent login logs in, and the prompt is sent by itself
 end)
 
 T.case("a login that fails says so, and nothing that was typed is lost", { width = 120 }, function(nvim)
-  signed_out(nvim, {}, { status_command = { T.program, "status" }, login_command = { "false" } })
+  signed_out(nvim, {}, { login_command = { "false" } })
   nvim:prompt("hello")
   wait_message(nvim, ":CursorAgent login")
   nvim:keys("<Esc>")

@@ -1,5 +1,5 @@
--- Released agents as npm has them, Anthropic's by its ACP adapter and Google's: only their models are ours, scripts on
--- loopback.
+-- Released agents as npm has them, Anthropic's and OpenAI's by their ACP adapters and Google's: only their models are ours,
+-- scripts on loopback.
 
 local Model = require("real.model")
 local T = require("harness")
@@ -34,6 +34,25 @@ local AGENTS = {
       return { GOOGLE_GEMINI_BASE_URL = url, GEMINI_API_KEY = "not-a-key" }
     end,
   },
+  codex = {
+    api = "openai",
+    env = function(url, dir)
+      local home = dir .. "/codex"
+      vim.fn.mkdir(home, "p")
+      vim.fn.writefile({
+        'model = "gpt-5.2-codex"',
+        'model_provider = "scripted"',
+        "[model_providers.scripted]",
+        'name = "scripted"',
+        ('base_url = "%s/v1"'):format(url),
+        'env_key = "SCRIPTED_KEY"',
+        'wire_api = "responses"',
+        "[features]",
+        "multi_agent = true",
+      }, home .. "/config.toml")
+      return { CODEX_HOME = home, SCRIPTED_KEY = "not-a-key" }
+    end,
+  },
 }
 
 ---Installs an agent, once.
@@ -53,7 +72,7 @@ local function install(name)
 end
 
 ---Adds a case in which a preset starts the released agent, with a new model behind it.
----@param agent "claude"|"gemini"
+---@param agent "claude"|"gemini"|"codex"
 ---@param name string
 ---@param run fun(child: harness.Child)
 local function case_with(agent, name, run)
@@ -71,7 +90,7 @@ local function case_with(agent, name, run)
     end
     local how = AGENTS[agent]
     model = Model.start(how.api)
-    local options = { command = commands[agent], auth_method = how.auth_method, env = how.env(model.url) }
+    local options = { command = commands[agent], auth_method = how.auth_method, env = how.env(model.url, child.dir) }
     child:use({ options = options }, { agent = agent, agents = { [agent] = options } })
     run(child)
     T.eq(model:problem(), nil)
@@ -175,7 +194,8 @@ case("a whole turn: text, a read, an edit and a command", function(child)
   T.eq(child:texts("thought"), { "The greeting is in a file." })
   T.eq(child:texts("agent"), { "I read it first.", "Now the edit.", "All of it is done." })
   T.eq(child:texts("notice"), {})
-  T.eq(changes(child), { "modified " .. hello })
+  child:wait("#require('cursor_agent').changes() == 2", "what the command changed")
+  T.eq(changes(child), { "modified " .. hello, "created " .. child.work .. "/copy.txt" })
   T.eq(child:events("CursorAgentEdit")[1].path, hello)
   T.eq(child:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('hello.txt'), 0, -1, false)"), {
     "Hello, Neovim",
@@ -358,3 +378,133 @@ case_with(
     T.eq(child:lua("return vim.fn.getbufline(..., 1)[1]", buffer), "Hello, nobody has saved this")
   end
 )
+
+---Each entry in a line: whose block it is in, what it is, and its text.
+---@param child harness.Child
+---@return string[]
+local function blocks(child)
+  return child:lua([[
+    local lines = {}
+    for _, entry in ipairs(require("cursor_agent").transcript()) do
+      local task = entry.tool and entry.tool.task
+      local text = task and task.description .. " · " .. task.state or entry.text
+      table.insert(lines, ("%s%s: %s"):format(entry.parent and entry.parent .. "> " or "", entry.kind, vim.trim(text)))
+    end
+    return lines
+  ]])
+end
+
+case("a subagent is one block, and what it asks names it", function(child)
+  local hello = child.work .. "/hello.txt"
+  model:script("Ask a colleague", {
+    {
+      { text = "I ask a colleague." },
+      {
+        tool = "Agent",
+        input = {
+          description = "Copy the file",
+          prompt = "Please make a copy of the greeting",
+          subagent_type = "general-purpose",
+          run_in_background = false,
+        },
+      },
+    },
+    { { text = "It was copied." } },
+  })
+  model:script("make a copy of the greeting", {
+    { { text = "I read it first." }, { tool = "Read", input = { file_path = hello } } },
+    { { tool = "Bash", input = { command = "cp hello.txt copy.txt", description = "Copy it" } } },
+    { { text = "The copy is made." } },
+  })
+  child:prompt("Ask a colleague")
+  local run = wait_decision(child)
+  T.contains(run.title, "cp hello.txt copy.txt")
+  T.eq(run.subagent ~= nil, true, vim.inspect(run))
+  child:wait_screen("subagent")
+  child:cmd("CursorAgent accept")
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  T.eq(read(child.work .. "/copy.txt"), "Hello, world\nsecond line\n")
+  local found = blocks(child)
+  T.eq(found[1], "user: Ask a colleague")
+  T.eq(found[2], "agent: I ask a colleague.")
+  T.contains(found[3], "tool: ")
+  T.contains(found[3], " · idle")
+  T.eq(vim.list_slice(found, 4), {
+    "3> user: Please make a copy of the greeting",
+    "3> agent: I read it first.",
+    "3> tool: Read hello.txt",
+    "3> tool: cp hello.txt copy.txt",
+    "3> agent: The copy is made.",
+    "agent: It was copied.",
+  })
+  T.eq(child:texts("notice"), {})
+end)
+
+case_with("codex", "a subagent of Codex is one block", function(child)
+  model:script("Ask a colleague", {
+    {
+      { text = "I ask a colleague." },
+      { tool = "multi_agent_v1.spawn_agent", input = { message = "Please count the files" } },
+    },
+    {
+      {
+        tool = "multi_agent_v1.wait_agent",
+        input = function(outputs)
+          return { targets = { vim.json.decode(outputs[1]).agent_id }, timeout_ms = 20000 }
+        end,
+      },
+    },
+    { { text = "There is one." } },
+  })
+  model:script("count the files", { { { text = "I count one file." } } })
+  child:prompt("Ask a colleague")
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  local of_task, own = {}, {} ---@type string[], string[]
+  for _, line in ipairs(blocks(child)) do
+    local task, text = line:match("^(%d+)> (.*)$")
+    -- It does not know the script's model, and says so.
+    if not line:find("notice:", 1, true) then
+      table.insert(task and of_task or own, text or line)
+    end
+  end
+  T.eq(of_task, { "agent: I count one file." })
+  T.contains(table.concat(own, "\n"), "tool: Please count the files · idle")
+  T.eq(own[#own], "agent: There is one.")
+end)
+
+case("a past session with a subagent comes back with its block", function(child)
+  model:script("Ask a colleague", {
+    {
+      { text = "I ask a colleague." },
+      {
+        tool = "Agent",
+        input = {
+          description = "Read the file",
+          prompt = "Please read the greeting aloud",
+          subagent_type = "general-purpose",
+          run_in_background = false,
+        },
+      },
+    },
+    { { text = "It was read." } },
+  })
+  model:script("read the greeting aloud", {
+    { { tool = "Read", input = { file_path = child.work .. "/hello.txt" } } },
+    { { text = "It says hello." } },
+  })
+  child:prompt("Ask a colleague")
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  local id = child:status().session_id
+  local before = blocks(child)
+  T.eq(#before, 7, vim.inspect(before))
+  child:cmd("CursorAgent stop")
+  child:wait_state("stopped")
+  child:lua("require('cursor_agent').new({ open = false })")
+  child:wait_state("idle", START_MS)
+  child:lua("require('cursor_agent').load(...)", id)
+  child:wait(function()
+    local after = child:status().state == "idle" and blocks(child) or {}
+    return #after >= #before
+  end, "the replay", START_MS)
+  T.eq(blocks(child), before)
+end)

@@ -134,6 +134,7 @@ impl Editor {
         let spec = PromptSpec {
             text,
             blocks: Vec::new(),
+            ..Default::default()
         };
         self.driver
             .with(|engine| engine.prompt(self.key, spec))

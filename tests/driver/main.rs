@@ -8,5 +8,7 @@ mod harness;
 mod mirror;
 
 mod agents;
+#[cfg(target_os = "linux")]
+mod families;
 mod streams;
 mod terminals;

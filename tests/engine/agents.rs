@@ -403,7 +403,7 @@ fn requests_whose_ids_are_ours_too_are_told_apart() {
     let (mut world, key) = World::plain();
     let prompt = world.prompt(key, "hello");
     let own = prompt["id"].as_u64().unwrap();
-    world.hear(json!({ "id": own, "method": "fs/read_text_file", "params": { "sessionId": "s-1", "path": "/a" } }));
+    world.hear(json!({ "id": own, "method": "fs/read_text_file", "params": { "sessionId": "s-1", "path": "a" } }));
     assert_eq!(world.state(key), "running");
     let (number, _) = world.editor_request();
     world.editor_replies(number, json!({ "ok": true, "content": "x" }));

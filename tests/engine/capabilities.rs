@@ -19,6 +19,7 @@ fn what_we_announce() {
             "session": { "compaction": {}, "configOptions": { "boolean": {} }, "notices": {} },
             "auth": { "terminal": true },
             "elicitation": { "form": {}, "url": {} },
+            "subagents": {},
             "_meta": { "terminal_output": true },
         })
     );

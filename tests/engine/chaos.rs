@@ -51,7 +51,6 @@ enum News {
     CannotStart(usize),
     Stderr(usize, String),
     Pass(u64),
-    Asked(bool),
     Disk(bool),
     Diff,
     Printed(u64, Vec<u8>),
@@ -232,7 +231,6 @@ impl Chaos {
             }
         }
         for _ in 0..20 {
-            self.news(News::Asked(false));
             for proc in self.world.procs() {
                 let owed = &self.world.wire(proc).owed;
                 let call = owed
@@ -304,7 +302,8 @@ impl Chaos {
                 let waiting = self.world.mirror.editor.len();
                 if waiting > 0 {
                     let (id, request) = self.world.mirror.editor.remove(pick % waiting);
-                    let reply = match how % 3 {
+                    let reply = match how % 4 {
+                        3 => json!({ "ok": false, "ask": true }),
                         0 => json!({ "ok": true, "content": request["path"] }),
                         1 => json!({ "ok": true, "disk": true }),
                         _ => json!({ "ok": false, "error": "no" }),
@@ -347,6 +346,7 @@ impl Chaos {
         let spec = PromptSpec {
             text: "edited".to_owned(),
             blocks: Vec::new(),
+            ..Default::default()
         };
         self.world
             .act(|engine| match how % 4 {
@@ -393,6 +393,10 @@ impl Chaos {
         assert_eq!(before - after, usize::from(taken.is_ok()), "{decision}");
         if taken.is_ok() {
             assert!(self.world.decide(id, answer).is_err(), "only once");
+            if let Some(write) = decision["request"].as_u64() {
+                let reply = json!({ "ok": how == 0, "error": "kept" });
+                self.world.editor_replies(write, reply);
+            }
         }
     }
 
@@ -421,14 +425,6 @@ impl Chaos {
                 }
             }
             News::Pass(ms) => self.world.advance(ms),
-            News::Asked(signed_out) => {
-                if let Some(Effect::Ask { proc, .. }) =
-                    self.take_effect(|effect| matches!(effect, Effect::Ask { .. }))
-                {
-                    let said = signed_out.then(|| "Not logged in".to_owned());
-                    self.world.act(|engine| engine.on_asked(proc, said));
-                }
-            }
             News::Disk(well) => {
                 if let Some(Effect::Disk { request, .. }) =
                     self.take_effect(|effect| matches!(effect, Effect::Disk { .. }))
@@ -602,10 +598,17 @@ impl Chaos {
                     && self.plays(**key, proc)
             };
             if let Some(key) = self.keys.iter().find(of) {
-                assert!(
-                    self.world.engine.pending(Some(*key)).is_empty(),
-                    "a turn that is over asks nothing"
-                );
+                // Subagents ask on their own account.
+                let live = ["running", "requires_action", "odd"];
+                let works = self.world.transcript(*key).iter().any(|entry| {
+                    let state = entry["tool"]["task"]["state"].as_str();
+                    state.is_some_and(|state| live.contains(&state))
+                });
+                for decision in self.world.engine.pending(Some(*key)) {
+                    let decision = serde_json::to_value(decision).unwrap();
+                    let by_subagent = decision.get("subagent").is_some() || works;
+                    assert!(by_subagent, "a turn that is over asks nothing");
+                }
             }
         }
     }
@@ -693,6 +696,35 @@ fn update() -> impl Strategy<Value = Value> {
         1 => Just(json!({ "sessionUpdate": "current_mode_update", "currentModeId": "plan" })),
         1 => Just(json!({ "sessionUpdate": "config_option_update", "configOptions": Profile::options("agent", "opus") })),
         1 => Just(json!({ "sessionUpdate": "nobody_knows" })),
+        2 => subagent(),
+    ]
+}
+
+/// What is said of subagents, and what they tell each other.
+fn subagent() -> impl Strategy<Value = Value> {
+    let words = [
+        "running",
+        "requires_action",
+        "idle",
+        "odd",
+        "completed",
+        "failed",
+    ];
+    prop_oneof![
+        (0..3usize, 0..6usize, "[a-z]{0,5}").prop_map(move |(kind, state, title)| {
+            let kind = ["subagent_update", "subagent_spawned", "subagent_state_update"][kind];
+            json!({ "sessionUpdate": kind, "subagentSessionId": format!("sub-{}", state % 3), "title": title, "state": words[state] })
+        }),
+        (0..3usize, any::<bool>()).prop_map(|(id, whole)| {
+            let kind = if whole { "session_message" } else { "session_message_chunk" };
+            json!({ "sessionUpdate": kind, "messageId": format!("m{id}"), "senderSessionId": format!("sub-{id}"),
+                "content": { "type": "text", "text": "told" } })
+        }),
+        (0..3usize, "[a-z]{1,9}").prop_map(|(id, text)| {
+            let mut chunk = text_chunk("agent_message_chunk", &text);
+            chunk["_meta"] = json!({ "claudeCode": { "parentToolUseId": format!("t{id}") } });
+            chunk
+        }),
     ]
 }
 
@@ -810,7 +842,7 @@ fn editor() -> impl Strategy<Value = Call> {
         1 => (PICK, 0..3u8).prop_map(|(key, what)| Call::Ask(key, what)),
         2 => (PICK, PICK, 0..4u8).prop_map(|(key, at, how)| Call::Queue(key, at, how)),
         6 => (PICK, 0..7u8).prop_map(|(pick, how)| Call::Answer(pick, how)),
-        3 => (PICK, 0..3u8).prop_map(|(pick, how)| Call::Reply(pick, how)),
+        3 => (PICK, 0..4u8).prop_map(|(pick, how)| Call::Reply(pick, how)),
     ]
 }
 
@@ -820,7 +852,6 @@ fn around() -> impl Strategy<Value = News> {
         1 => PICK.prop_map(News::CannotStart),
         1 => (PICK, "\\PC{0,20}").prop_map(|(proc, text)| News::Stderr(proc, text)),
         4 => prop::sample::select(vec![1, 299, 301, 5_000, 15_000, 20_000]).prop_map(News::Pass),
-        3 => prop::bool::weighted(0.1).prop_map(News::Asked),
         2 => any::<bool>().prop_map(News::Disk),
         1 => Just(News::Diff),
         2 => (1..4u64, prop::collection::vec(any::<u8>(), 0..20)).prop_map(|(terminal, bytes)| News::Printed(terminal, bytes)),
@@ -894,7 +925,7 @@ fn finish(mut chaos: Chaos, by_shutdown: bool, budget: usize) {
 /// Steps that are about decisions: asked, answered, withdrawn, and everything that ends one.
 fn decisions() -> impl Strategy<Value = Step> {
     let asks = request().prop_filter("a decision", |(method, _)| {
-        ["permission", "question", "plan", "elicitation"]
+        ["permission", "question", "plan", "elicitation", "fs/write"]
             .iter()
             .any(|part| method.contains(part))
     });
@@ -905,6 +936,7 @@ fn decisions() -> impl Strategy<Value = Step> {
     ];
     let editor = prop_oneof![
         8 => (PICK, 0..7u8).prop_map(|(pick, how)| Call::Answer(pick, how)),
+        3 => (PICK, 0..4u8).prop_map(|(pick, how)| Call::Reply(pick, how)),
         5 => PICK.prop_map(Call::Prompt),
         2 => PICK.prop_map(Call::Cancel),
         1 => PICK.prop_map(Call::Close),

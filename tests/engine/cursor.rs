@@ -27,124 +27,7 @@ fn outcome(inner: Value) -> Value {
     json!({ "outcome": inner })
 }
 
-// initialize, authenticate
-
-#[test]
-fn authenticate_is_always_sent_once_the_status_command_sees_a_login() {
-    let (mut world, key) = initialized(Profile::cursor().spec, Wanted::default());
-    let Some(Effect::Ask { proc, launch }) = world.effects.pop() else {
-        panic!("the status command is asked first");
-    };
-    assert_eq!(launch.command, ["agent", "status"]);
-    assert_eq!(launch.cwd, "/project");
-    assert_eq!(world.sent("authenticate"), None);
-    world.act(|engine| engine.on_asked(proc, Some("✓ Logged in as a@b.c".to_owned())));
-    let request = world.take("authenticate");
-    assert_eq!(request["params"], json!({ "methodId": "cursor_login" }));
-    assert_eq!(world.sent("session/new"), None);
-    world.reply(&request, json!({}));
-    let request = world.take("session/new");
-    world.reply(&request, json!({ "sessionId": "s-1" }));
-    assert_eq!(world.state(key), "idle");
-}
-
-#[test]
-fn a_status_command_that_says_not_logged_in_spares_the_wait() {
-    for said in ["Not logged in", "\u{1b}[31mnot logged in\u{1b}[0m\n"] {
-        let (mut world, key) = initialized(Profile::cursor().spec, Wanted::default());
-        let proc = world.proc();
-        world.act(|engine| engine.on_asked(proc, Some(said.to_owned())));
-        assert_eq!(world.sent("authenticate"), None);
-        let status = world.status(key);
-        assert_eq!(
-            (&status["state"], &status["needs_login"]),
-            (&json!("starting"), &json!(true))
-        );
-        assert_eq!(status["login"]["command"], json!(["agent", "login"]));
-        let told = world.last_told();
-        assert!(told.contains("cursor is not logged in"), "{told}");
-        assert!(told.contains("agent login"), "{told}");
-        assert!(told.contains(":CursorAgent login"), "{told}");
-        assert_eq!(status["error"], told);
-    }
-}
-
-#[test]
-fn a_status_command_that_cannot_be_asked_is_no_obstacle() {
-    let (mut world, _) = initialized(Profile::cursor().spec, Wanted::default());
-    let proc = world.proc();
-    world.act(|engine| engine.on_asked(proc, None));
-    world.take("authenticate");
-    // Its answer comes once, and only while it is waited for.
-    world.act(|engine| engine.on_asked(proc, Some("Not logged in".to_owned())));
-    assert_eq!(world.mirror.told, []);
-}
-
-#[test]
-fn authenticate_that_hangs_ends_in_a_login_and_the_session_goes_on() {
-    let mut spec = Profile::cursor().spec;
-    spec.status_command = None;
-    let (mut world, key) = initialized(spec, Wanted::default());
-    world.take("authenticate");
-    world.queue(key, "asked meanwhile");
-    world.advance(14_999);
-    assert_eq!(world.status(key)["needs_login"], false);
-    world.advance(1);
-    assert_eq!(world.status(key)["needs_login"], true);
-    assert!(
-        world
-            .last_told()
-            .contains("has not answered the login for 15 s"),
-        "{}",
-        world.last_told()
-    );
-    // The user logs in: a new process, and all goes on by itself.
-    let old = world.proc();
-    world.profile = Some(Profile::cursor());
-    world.act(|engine| engine.logged_in(key)).unwrap();
-    assert_ne!(world.proc(), old);
-    assert_eq!(world.state(key), "running");
-    assert_eq!(
-        world.take("session/prompt")["params"]["prompt"][0]["text"],
-        "asked meanwhile"
-    );
-    assert_eq!(world.status(key).get("error"), None);
-    world.exit(old, 0, &[]);
-    assert_eq!(world.state(key), "running", "the old one's end is no news");
-}
-
-#[test]
-fn authenticate_that_is_answered_late_goes_on_too() {
-    let mut spec = Profile::cursor().spec;
-    spec.status_command = None;
-    let (mut world, key) = initialized(spec, Wanted::default());
-    let request = world.take("authenticate");
-    world.advance(20_000);
-    assert_eq!(world.status(key)["needs_login"], true);
-    world.reply(&request, json!({}));
-    let request = world.take("session/new");
-    world.reply(&request, json!({ "sessionId": "s-1" }));
-    let status = world.status(key);
-    assert_eq!(
-        (&status["state"], &status["needs_login"]),
-        (&json!("idle"), &json!(false))
-    );
-}
-
-#[test]
-fn authenticate_that_is_refused_says_why() {
-    let mut spec = Profile::cursor().spec;
-    spec.status_command = None;
-    let (mut world, key) = initialized(spec, Wanted::default());
-    let request = world.take("authenticate");
-    world.refuse(&request, -32603, "token expired");
-    assert_eq!(world.status(key)["needs_login"], true);
-    assert!(
-        world
-            .last_told()
-            .contains("could not log in: token expired (-32603)")
-    );
-}
+// initialize
 
 #[test]
 fn keys_reach_no_command_line_no_log_and_no_message() {
@@ -253,10 +136,6 @@ fn prompts_wait_until_what_was_wanted_is_set_but_not_for_ever() {
         },
     );
     world.queue(key, "hello");
-    let proc = world.proc();
-    world.act(|engine| engine.on_asked(proc, None));
-    let request = world.take("authenticate");
-    world.reply(&request, json!({}));
     let request = world.take("session/new");
     let mut session = Profile::cursor().session;
     session["sessionId"] = json!("s-1");

@@ -276,13 +276,15 @@ fn permission_kinds() {
             is(&option, rejected)
         );
     }
-    assert_eq!(
-        answer(&["allow_always"], json!({ "accept": true })),
-        is("id-allow_always", false)
+    // What is meant once is never answered for good.
+    let refused = answer(&["allow_always"], json!({ "accept": true })).unwrap_err();
+    assert!(
+        refused.contains("does not offer to allow once"),
+        "{refused}"
     );
     assert_eq!(
         answer(&["reject_always"], json!({ "reject": true })),
-        is("id-reject_always", true)
+        is("cancelled", true)
     );
     assert_eq!(
         answer(&["allow_once"], json!({ "reject": true })),
@@ -425,6 +427,8 @@ fn auth_method_types() {
         world.refuse(&request, -32000, "Authentication required");
         if let Some(request) = world.sent("authenticate") {
             world.refuse(&request, -32000, "no browser here");
+            let request = world.take("session/new");
+            world.refuse(&request, -32000, "Authentication required");
         }
         assert_eq!(world.status(key)["needs_login"], true);
         assert_eq!(world.state(key), "starting");

@@ -230,10 +230,6 @@ fn an_agent_that_cannot_go_on_gets_a_new_session_and_the_user_is_told() {
     world.act(|engine| engine.restart(key)).unwrap();
     let initialize = world.take("initialize");
     world.reply(&initialize, profile.as_ref().unwrap().initialize.clone());
-    let proc = world.proc();
-    world.act(|engine| engine.on_asked(proc, None));
-    let authenticate = world.take("authenticate");
-    world.reply(&authenticate, json!({}));
     let load = world.take("session/load");
     world.profile = profile;
     world.refuse(&load, -32602, "Session not found");
@@ -264,10 +260,6 @@ fn an_old_timer_does_not_end_a_later_replay() {
     world.queue(key, "second");
     let initialize = world.take("initialize");
     world.reply(&initialize, profile.initialize);
-    let proc = world.proc();
-    world.act(|engine| engine.on_asked(proc, None));
-    let authenticate = world.take("authenticate");
-    world.reply(&authenticate, json!({}));
     world.take("session/load");
     world.advance(100);
     assert_eq!(
@@ -279,16 +271,21 @@ fn an_old_timer_does_not_end_a_later_replay() {
 
 #[test]
 fn a_loaded_session_is_replayed_even_after_a_login() {
-    let mut profile = Profile::cursor();
-    profile.status = Some("Not logged in".to_owned());
-    let mut world = World::new(Some(profile));
+    let mut world = World::new(None);
     let wanted = cursor_agent::session::Wanted {
         load: Some("old".to_owned()),
         ..Default::default()
     };
-    let key = world.open(wanted);
+    let spec = Profile::cursor().spec;
+    let key = world.act(|engine| engine.open(spec, wanted)).unwrap();
+    let request = world.take("initialize");
+    world.reply(&request, Profile::cursor().initialize);
+    for method in ["session/load", "authenticate", "session/load"] {
+        let request = world.take(method);
+        world.refuse(&request, -32000, "Authentication required");
+    }
     assert_eq!(world.status(key)["needs_login"], true);
-    world.profile.as_mut().unwrap().status = None;
+    world.profile = Some(Profile::cursor());
     world.act(|engine| engine.logged_in(key)).unwrap();
     world.update(
         "old",
@@ -464,6 +461,7 @@ fn queued_prompts_can_be_changed_and_are_sent_in_their_order() {
     let spec = |text: &str| cursor_agent::session::PromptSpec {
         text: text.to_owned(),
         blocks: Vec::new(),
+        ..Default::default()
     };
     world
         .act(|engine| engine.queue_move(key, ids[3], 1))

@@ -9,12 +9,20 @@
 
 mod kit;
 
+mod access;
 mod agents;
 mod capabilities;
 mod chaos;
+mod conflicts;
+mod context;
 mod cursor;
+mod cursor_tools;
 mod enums;
+mod fallback;
 mod lifecycle;
 mod methods;
 mod recordings;
+mod sign_in;
+mod subagents;
+mod told_failures;
 mod updates;

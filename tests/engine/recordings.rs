@@ -85,6 +85,7 @@ fn play(name: &str, recording: &str, piece: usize, budget: usize) -> (World, Key
         buffer: LineBuffer::default(),
         piece,
         asked: BTreeMap::new(),
+        ids: BTreeMap::new(),
     };
     player.world.budget = Some(budget);
     for (at, record) in records.iter().enumerate() {
@@ -118,6 +119,8 @@ struct Player {
     piece: usize,
     /// What the agent asked, by its id.
     asked: BTreeMap<String, Value>,
+    /// Our own ids, by those of the recorded client.
+    ids: BTreeMap<String, Value>,
 }
 
 impl Player {
@@ -152,12 +155,18 @@ impl Player {
                 let text = params["prompt"][0]["text"].as_str().unwrap();
                 self.world.queue(self.key.unwrap(), text);
             }
-            // These follow by themselves.
-            "authenticate" | "session/new" => {}
+            // That client logged in at once; ours does where a session is refused without it.
+            "authenticate" => {
+                let new = self.world.take("session/new");
+                self.world.refuse(&new, -32000, "Authentication required");
+            }
+            // This follows by itself.
+            "session/new" => {}
             other => panic!("{other} was not in the recordings before"),
         }
         let sent = self.world.take(method);
-        assert_eq!(sent["id"], message["id"], "{method}");
+        self.ids
+            .insert(message["id"].to_string(), sent["id"].clone());
         if method != "initialize" {
             assert_eq!(sent["params"], *params, "{method}");
         }
@@ -203,6 +212,12 @@ impl Player {
     }
 
     fn agent_says(&mut self, message: &Value) {
+        let mut message = message.clone();
+        if message["method"].is_null()
+            && let Some(id) = self.ids.remove(&message["id"].to_string())
+        {
+            message["id"] = id;
+        }
         if message["method"].is_string() && !message["id"].is_null() {
             self.asked
                 .insert(message["id"].to_string(), message.clone());

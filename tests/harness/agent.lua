@@ -6,9 +6,18 @@
 ---@field in table?
 ---@field out table?
 ---@field note string?
+---@field env table<string, string>? of a start: the variables that were to be recorded
+
+---@class harness.AgentOptions
+---@field command string[]
+---@field env table<string, string>?
+---@field mcp_servers table[]?
+---@field status_command string[]?
+---@field login_command string[]?
+---@field version_command string[]?
 
 ---@class harness.Agent
----@field options { command: string[], env: table<string, string>?, mcp_servers: table[]? } an entry of the plugin's `agents`
+---@field options harness.AgentOptions an entry of the plugin's `agents`
 ---@field private record string path
 local Agent = {}
 Agent.__index = Agent

@@ -45,7 +45,7 @@ function Plugin.copy(child)
   end
   local copied = vim.system(vim.list_extend(command, { self.root })):wait()
   T.eq(copied.code, 0, copied.stderr)
-  for _, crate in ipairs({ "acp", "tools" }) do
+  for crate in vim.fs.dir(T.root .. "/crates") do
     local to = self.root .. "/crates/" .. crate
     vim.fn.mkdir(to, "p")
     local from = T.root .. "/crates/" .. crate
@@ -92,7 +92,7 @@ end
 
 ---Puts the built files into the copy.
 function Plugin:install_built()
-  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo" }) do
+  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp" }) do
     self:write("lib/" .. name, read(T.root .. "/lib/" .. name))
     assert(vim.uv.fs_chmod(self.root .. "/lib/" .. name, EXECUTABLE))
   end
@@ -111,7 +111,11 @@ function Plugin:release_files(child)
   ]],
     self.root
   )
-  return { [names[1]] = read(T.root .. "/lib/cursor_agent.so"), [names[2]] = read(T.root .. "/lib/cursor-agent-demo") }
+  return {
+    [names[1]] = read(T.root .. "/lib/cursor_agent.so"),
+    [names[2]] = read(T.root .. "/lib/cursor-agent-demo"),
+    [names[3]] = read(T.root .. "/lib/cursor-agent-acp"),
+  }
 end
 
 ---Writes the list of checksums that the sources of a release carry.

@@ -13,7 +13,7 @@ local PIECE_MS = 2
 ---@field text string?
 ---@field thought string?
 ---@field tool string?
----@field input table? of the tool
+---@field input table|(fun(outputs: string[]): table)|nil of the tool; worked out from what the tools before gave back
 ---@field slow_ms integer?
 
 ---One message of a conversation: by the model or not, its text, and what tools gave back in it.
@@ -38,7 +38,7 @@ local PIECE_MS = 2
 local Model = {}
 Model.__index = Model
 
----@param api "anthropic"|"gemini" whose interface
+---@param api "anthropic"|"gemini"|"openai" whose interface
 ---@return real.Model
 function Model.start(api)
   local self = setmetatable({

@@ -7,6 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
+use crate::glimpse::Glimpse;
 use crate::lenient::{Fields, FromValue, Object};
 
 /// A request's id, kept as it was written: it has to go back the same.
@@ -151,7 +152,7 @@ impl RpcError {
     }
 }
 
-/// Why a line is no message. It is logged and counted, never answered.
+/// Why a line is no message. A client logs and counts it, and never answers; an agent answers with an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Junk {
     /// Not JSON: mostly a program that prints what it should not.
@@ -160,6 +161,16 @@ pub enum Junk {
     /// JSON, but neither request, notification nor response.
     #[error("not a JSON-RPC message: {0}")]
     NotMessage(&'static str),
+    /// A request or a notification that is JSON, but more than can be read. The sender of a request waits for an answer.
+    #[error("{method} cannot be read: {why}")]
+    Unreadable {
+        /// Of a request.
+        id: Option<Id>,
+        /// The method.
+        method: String,
+        /// For people.
+        why: &'static str,
+    },
 }
 
 /// One message. Params that are absent are `Value::Null`.
@@ -206,12 +217,43 @@ impl Message {
     /// Reads a line: one message, or those of a batch, in order. Never empty.
     pub fn parse_all(line: &[u8]) -> Vec<Result<Self, Junk>> {
         match parse_json(line) {
-            Err(junk) => vec![Err(junk)],
+            Err(junk) => vec![Self::unreadable(line, junk)],
             Ok(Value::Array(items)) if items.is_empty() => {
                 vec![Err(Junk::NotMessage("an empty batch"))]
             }
             Ok(Value::Array(items)) => items.into_iter().map(Self::from_value).collect(),
             Ok(value) => vec![Self::from_value(value)],
+        }
+    }
+
+    /// What can be said of a line that is no JSON: a response that cannot be read is an error to whoever waits for it.
+    fn unreadable(line: &[u8], junk: Junk) -> Result<Self, Junk> {
+        let Junk::NotJson(problem) = &junk else {
+            return Err(junk);
+        };
+        let why = if problem.starts_with("recursion limit") {
+            "it is nested more than 127 levels deep"
+        } else if problem.starts_with("number out of range") {
+            "it has a number beyond what 64 bits hold"
+        } else {
+            return Err(junk);
+        };
+        match crate::glimpse::at(line) {
+            Some(Glimpse {
+                id,
+                method: Some(method),
+            }) => Err(Junk::Unreadable { id, method, why }),
+            Some(Glimpse {
+                id: Some(id),
+                method: None,
+            }) => Ok(Self::Response {
+                id,
+                result: Err(RpcError::new(
+                    RpcError::PARSE_ERROR,
+                    format!("The answer cannot be read: {why}"),
+                )),
+            }),
+            _ => Err(junk),
         }
     }
 
@@ -357,7 +399,10 @@ fn write_field(line: &mut Vec<u8>, key: &str, value: &impl Serialize) -> bool {
 }
 
 /// Reads JSON as agents send it: broken UTF-8 and halves of surrogate pairs become U+FFFD, they do not cost the line.
-fn parse_json(line: &[u8]) -> Result<Value, Junk> {
+///
+/// # Errors
+/// When it is no JSON even so.
+pub fn parse_json(line: &[u8]) -> Result<Value, Junk> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let error = match serde_json::from_slice(line) {
         Ok(value) => return Ok(value),

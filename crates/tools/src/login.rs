@@ -18,6 +18,10 @@ const STATE_VARIABLE: &str = "CURSOR_AGENT_DEMO_STATE";
 /// Signed out until `login` has been run.
 const SIGNED_OUT_VARIABLE: &str = "CURSOR_AGENT_DEMO_SIGNED_OUT";
 
+/// Either signs in without a login.
+const KEY_VARIABLES: &[&str] = &["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"];
+const KEY_OPTIONS: &[&str] = &["--api-key", "--auth-token"];
+
 /// The directory that outlives the program.
 pub fn state_dir() -> PathBuf {
     let given = |name: &str| {
@@ -30,6 +34,30 @@ pub fn state_dir() -> PathBuf {
             .or_else(|| given("HOME").map(|home| home.join(".local/state")))
             .unwrap_or_else(env::temp_dir)
             .join("cursor-agent-demo")
+    })
+}
+
+/// Whether this process was started with a key: Cursor's variables, or its options, with something in them.
+pub fn has_key() -> bool {
+    let in_environment = KEY_VARIABLES
+        .iter()
+        .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
+    let args: Vec<String> = env::args().skip(1).collect();
+    in_environment || key_in(&args)
+}
+
+fn key_in(args: &[String]) -> bool {
+    KEY_OPTIONS.iter().any(|option| {
+        let apart = args
+            .windows(2)
+            .any(|pair| pair[0] == *option && !pair[1].is_empty());
+        let in_one = args.iter().any(|arg| {
+            let value = arg
+                .strip_prefix(option)
+                .and_then(|rest| rest.strip_prefix('='));
+            value.is_some_and(|value| !value.is_empty())
+        });
+        apart || in_one
     })
 }
 
@@ -64,14 +92,8 @@ impl Login {
     }
 
     fn set(&self, signed_in: bool) -> io::Result<()> {
-        if let Some(dir) = self.file.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        let beside = self
-            .file
-            .with_extension(format!("{}.new", std::process::id()));
-        fs::write(&beside, json!({ "signedIn": signed_in }).to_string())?;
-        fs::rename(&beside, &self.file)
+        let text = json!({ "signedIn": signed_in }).to_string();
+        crate::private::replace(&self.file, text.as_bytes())
     }
 }
 
@@ -129,4 +151,23 @@ fn models(out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{id} - {name}{marker}")?;
     }
     writeln!(out, "\nTip: use --model <id> to switch.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_among_the_arguments() {
+        let check = |args: &[&str], expected: bool| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            assert_eq!(key_in(&args), expected, "{args:?}");
+        };
+        check(&["--api-key", "k", "acp"], true);
+        check(&["acp", "--auth-token=t"], true);
+        check(&["--api-key", "", "acp"], false);
+        check(&["--api-key=", "acp"], false);
+        check(&["acp", "--api-key"], false);
+        check(&["--api-keys=k", "acp"], false);
+    }
 }

@@ -7,21 +7,24 @@
 //! - `replay` plays a saved wire log back (`replay`).
 //! - `status`, `login` and their like are Cursor's own commands (`login`).
 //!
-//! Below them: `cursor` and `plain` are what an agent answers by itself (`profile`), `sessions` what it remembers, `wire` the connection,
+//! Below them: `cursor`, `cursor_2026_10` and `plain` are what an agent answers by itself (`profile`), `sessions` what it remembers, `wire` the connection,
 //! `record` what a test reads afterwards, `host` the loop around it all.
 
 mod cursor;
+mod cursor_2026_10;
 mod error;
 mod host;
 mod login;
 mod plain;
 mod player;
+mod private;
 mod process;
 mod profile;
 mod prompt;
 mod record;
 mod replay;
 mod scenario;
+mod session_store;
 mod sessions;
 mod template;
 mod tour;
@@ -34,6 +37,7 @@ use error::Error;
 const USAGE: &str = "\
 usage: cursor-agent-demo acp                                   a guided tour, as an ACP agent
        cursor-agent-demo play SCENARIO.json [--record FILE]    a scenario, as an ACP agent
+       cursor-agent-demo play cursor-2026-10 [--record FILE]   the one that comes with the program
        cursor-agent-demo replay LOG.jsonl [--record FILE]      a saved wire log, as an ACP agent
                                 [--speed N]                    1 as it was recorded, 0 (default) at once
        cursor-agent-demo status | login | logout | about | models";
@@ -112,6 +116,11 @@ fn without_cursor_options(args: &[String]) -> Result<Vec<String>, Error> {
                     "Cannot use this model: {value}. Available models: {models}"
                 )));
             }
+        } else if CURSOR_OPTIONS
+            .iter()
+            .any(|option| arg.starts_with(&format!("{option}=")))
+        {
+            // With its value in one.
         } else if !CURSOR_FLAGS.contains(&arg.as_str()) {
             left.push(arg.clone());
         }

@@ -12,6 +12,11 @@ pub trait Profile: fmt::Debug {
     fn react(&mut self, method: &str, params: &Value) -> Reaction;
 
     fn sessions(&mut self) -> &mut Sessions;
+
+    /// After a prompt the process does not end when its stdin does.
+    fn outlives_stdin(&self) -> bool {
+        false
+    }
 }
 
 /// What a request causes: updates before its answer, the answer, updates after it.

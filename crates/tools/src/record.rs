@@ -7,6 +7,7 @@ use std::{
     cell::RefCell,
     fs::{File, OpenOptions},
     io::Write,
+    os::unix::fs::OpenOptionsExt,
     path::Path,
     time::Instant,
 };
@@ -28,6 +29,7 @@ impl Record {
                 OpenOptions::new()
                     .create(true)
                     .append(true)
+                    .mode(0o600)
                     .open(path)
                     .map_err(|source| Error::File {
                         file: path.to_path_buf(),

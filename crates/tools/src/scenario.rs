@@ -19,7 +19,7 @@ pub struct Scenario {
     pub session: Value,
     /// Past sessions: what `session/list` names and `session/load` replays.
     pub sessions: Vec<PastSession>,
-    /// Cursor's CLI signed out: `authenticate` is answered only after `cursor-agent-demo login`.
+    /// Cursor's CLI signed out until `cursor-agent-demo login`: before October 2026 `authenticate` waits for that, since then it fails.
     pub signed_out: bool,
     pub ids: Ids,
     /// Environment variables written to the record at the start.
@@ -32,7 +32,10 @@ pub struct Scenario {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileName {
+    /// Before October 2026.
     Cursor,
+    #[serde(rename = "cursor-2026-10")]
+    Cursor202610,
     Plain,
 }
 
@@ -140,6 +143,8 @@ pub enum Step {
     /// The answer the profile would have given.
     Profile,
     WriteFile(WriteFile),
+    /// The store of the session says how full the context is.
+    Store(crate::session_store::Usage),
     RemoveFile(String),
     Stderr(String),
     Note(String),
@@ -256,6 +261,7 @@ const STEPS: &[&str] = &[
     "profile",
     "write_file",
     "remove_file",
+    "store",
     "stderr",
     "note",
     "exit",
@@ -268,14 +274,25 @@ const STEPS: &[&str] = &[
     "spawn",
 ];
 
+/// Scenarios that come with the program and are played by their name.
+const SHIPPED: &[(&str, &str)] = &[(
+    "cursor-2026-10",
+    include_str!("../scenarios/cursor-2026-10.json"),
+)];
+
 impl Scenario {
+    /// `path`: a file, or the name of a scenario that comes with the program.
     /// `run`: how often the program was started with the same record before; a file with `runs` has a scenario for each.
     pub fn read(path: &Path, run: usize) -> Result<Self, Error> {
+        let file = path.display().to_string();
+        if let Some((_, text)) = SHIPPED.iter().find(|(name, _)| *name == file) {
+            return Self::parse(&file, text, run);
+        }
         let text = std::fs::read_to_string(path).map_err(|source| Error::File {
             file: path.to_path_buf(),
             source,
         })?;
-        Self::parse(&path.display().to_string(), &text, run)
+        Self::parse(&file, &text, run)
     }
 
     pub fn parse(file: &str, text: &str, run: usize) -> Result<Self, Error> {
@@ -497,6 +514,7 @@ fn parse_step(at: &str, step: &Value) -> Parsed<Step> {
         "profile" => fields.flag(name, Step::Profile)?,
         "write_file" => Step::WriteFile(fields.required(name)?),
         "remove_file" => Step::RemoveFile(fields.required(name)?),
+        "store" => Step::Store(fields.required(name)?),
         "stderr" => Step::Stderr(fields.required(name)?),
         "note" => Step::Note(fields.required(name)?),
         "exit" => Step::Exit(fields.required(name)?),
@@ -700,7 +718,7 @@ mod tests {
             { "wait_ms": 1 }, { "wait_cancel": true }, { "expect": "m", "timeout_ms": 5 },
             { "stop": "end_turn", "with": {} }, { "reply": null }, { "error": { "code": 1, "message": "m" } },
             { "profile": true }, { "write_file": { "path": "p", "text": "t" } }, { "remove_file": "p" },
-            { "stderr": "x" }, { "note": "x" }, { "exit": 1 }, { "signal": 9 }, { "hang": true },
+            { "store": { "used": 1, "size": 2 } }, { "stderr": "x" }, { "note": "x" }, { "exit": 1 }, { "signal": 9 }, { "hang": true },
             { "ignore_eof": true }, { "ignore_sigterm": true }, { "ignore_cancel": true },
             { "close_stdout": true }, { "spawn": ["sleep", "1"], "inherit": true, "own_group": true },
         ]);
@@ -818,6 +836,13 @@ mod tests {
                 message.starts_with(expected),
                 "{scenario}\n is: {message}\nnot: {expected}"
             );
+        }
+    }
+
+    #[test]
+    fn what_comes_with_the_program_has_no_mistake() {
+        for (name, _) in SHIPPED {
+            Scenario::read(Path::new(name), 0).unwrap();
         }
     }
 

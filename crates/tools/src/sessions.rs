@@ -146,17 +146,12 @@ impl Sessions {
         }
     }
 
-    /// Writes a session where the next process finds it; beside the old file first, so that it is whole at any time.
+    /// Writes a session where the next process finds it.
     pub fn keep(&self, id: &str) -> io::Result<()> {
         let (Some(path), Some(session)) = (self.path(id), self.known.get(id)) else {
             return Ok(());
         };
-        if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        let beside = path.with_extension(format!("{}.new", std::process::id()));
-        fs::write(&beside, serde_json::to_vec(session)?)?;
-        fs::rename(&beside, &path)
+        crate::private::replace(&path, &serde_json::to_vec(session)?)
     }
 
     fn path(&self, id: &str) -> Option<PathBuf> {

@@ -58,7 +58,11 @@ fn allow(option: &str) -> Value {
 /// What a friendly user answers.
 fn yes(request: &Value) -> Value {
     match request["method"].as_str().unwrap() {
-        "session/request_permission" => allow("allow-once"),
+        "session/request_permission" => allow(
+            request["params"]["options"][0]["optionId"]
+                .as_str()
+                .unwrap(),
+        ),
         "cursor/ask_question" => json!({ "outcome": { "outcome": "answered", "answers": [
             { "questionId": "indent", "selectedOptionIds": ["two"] },
             { "questionId": "extras", "selectedOptionIds": ["tests", "docs"] },
@@ -123,7 +127,7 @@ fn the_first_prompt_welcomes_and_names_the_words() {
     assert!(!agent.texts("agent_thought_chunk").is_empty());
     assert!(said.contains("```lua\n-- Builds the greeting.\n"), "{said}");
     for word in [
-        "edit", "run", "ask", "plan", "todos", "task", "modes", "long", "help",
+        "edit", "run", "ask", "plan", "todos", "task", "modes", "fail", "long", "help",
     ] {
         assert!(said.contains(&format!("**{word}**")), "{word}");
     }
@@ -191,7 +195,9 @@ fn outside_of_a_scratch_project_nothing_is_touched_unasked() {
             (&call["kind"], &call["content"][0]["type"]),
             (&json!("edit"), &json!("diff"))
         );
-        assert!(call["content"][0]["oldText"].is_null());
+        let diff = &call["content"][0];
+        assert_eq!(diff["oldText"], "-- /dev/null");
+        assert!(diff["newText"].as_str().unwrap().starts_with("++ b/"));
         let made = ["demo.py", "tour.md"]
             .iter()
             .filter(|file| agent.dir.path().join(file).exists());
@@ -276,6 +282,11 @@ fn questions_are_answered_in_the_nested_shape_only() {
         "{said}"
     );
 
+    // The last one comes as a permission.
+    let options = &requests[1]["params"]["options"];
+    assert_eq!(options[2]["optionId"], "__ask_question_skip__");
+    assert!(said.contains("- colour: **green**"), "{said}");
+
     let flat = json!({ "outcome": "answered", "answers": [] });
     let (_, said) = turn(&mut agent, &session, "ask", |_| flat.clone());
     assert!(said.contains("Never mind"), "{said}");
@@ -308,9 +319,13 @@ fn a_plan_is_worked_through_or_rejected_for_a_reason() {
 }
 
 #[test]
-fn todos_are_requests_that_replace_and_merge() {
+fn todos_are_a_tool_call_and_requests_that_replace_and_merge() {
     let (mut agent, session) = tour();
     let (requests, _) = turn(&mut agent, &session, "todos", yes);
+    let call = &tool_updates(&agent, "other")[0]["rawInput"];
+    assert_eq!(call["_toolName"], "updateTodos");
+    assert_eq!(call["todos"][0]["status"], "TODO_STATUS_PENDING");
+    assert!(requests[1]["params"]["todos"][0]["content"].is_null());
     assert_eq!(requests[0]["params"]["merge"], false);
     assert_eq!(requests[0]["params"]["todos"].as_array().unwrap().len(), 4);
     assert_eq!(requests[1]["params"]["merge"], true);
@@ -330,6 +345,18 @@ fn a_subagent_is_reported_under_its_tool_call() {
     let calls = tool_updates(&agent, "other");
     assert_eq!(task["toolCallId"], calls[0]["toolCallId"]);
     assert_eq!(calls.last().unwrap()["status"], "completed");
+}
+
+#[test]
+fn an_answer_that_fails_works_the_next_time() {
+    let (mut agent, session) = tour();
+    let (_, said) = turn(&mut agent, &session, "fail", yes);
+    assert!(
+        said.contains("\n\nError: RetriableError: [unavailable]"),
+        "{said}"
+    );
+    let (_, said) = turn(&mut agent, &session, "fail", yes);
+    assert!(said.starts_with("This time it worked."), "{said}");
 }
 
 #[test]
@@ -386,7 +413,8 @@ fn next_leads_through_everything_and_asks_for_nothing_cursor_does_not() {
     let (mut agent, session) = tour();
     let mut methods = BTreeSet::new();
     let mut last = String::new();
-    for _ in 0..10 {
+    // One answer fails, and is given again.
+    for _ in 0..12 {
         let (requests, said) = turn(&mut agent, &session, "next", yes);
         methods.extend(
             requests
@@ -537,13 +565,15 @@ fn a_signed_out_tour_waits_for_the_login() {
     let mut signed_out = command(dir.path());
     signed_out
         .arg("acp")
+        .env_remove("CURSOR_API_KEY")
+        .env_remove("CURSOR_AUTH_TOKEN")
         .env("CURSOR_AGENT_DEMO_SIGNED_OUT", "1");
     let mut agent = Agent::spawn(dir, signed_out);
     agent.call("initialize", json!({ "protocolVersion": 1 }));
     let new = agent.ask("session/new", json!({ "cwd": "/p", "mcpServers": [] }));
     assert_eq!(agent.answer(new)["error"]["code"], -32000);
     let authenticate = agent.ask("authenticate", json!({ "methodId": "cursor_login" }));
-    assert!(agent.silent_for(Duration::from_millis(300)));
+    assert_eq!(agent.answer(authenticate)["error"]["code"], -32602);
     assert!(
         command(agent.dir.path())
             .arg("login")
@@ -552,7 +582,6 @@ fn a_signed_out_tour_waits_for_the_login() {
             .status
             .success()
     );
-    assert_eq!(agent.answer(authenticate)["result"], json!({}));
     agent.call("session/new", json!({ "cwd": "/p", "mcpServers": [] }));
 }
 

@@ -62,6 +62,7 @@ end
 ---@param text string
 ---@param level cursor_agent.Level
 local function call(text, level)
+  text = require("cursor_agent.redact").text(text)
   if config.get().attention.notify then
     notify.notify(text, level)
   end

@@ -32,6 +32,7 @@ local frame_buf ---@type integer?
 local bodies = {} ---@type table<string, integer> buffers by kind
 local above = false ---@type boolean at the top of the screen, out of the cursor's way
 local placed ---@type cursor_agent.decide.Layout? where it is
+local foot ---@type { keys: cursor_agent.render.Block, left: integer }? what stands below the body
 local lifted ---@type { win: integer, tail: cursor_agent.Tail }? the chat that makes room for it
 local from ---@type cursor_agent.decide.Origin? where the user was when the card was entered
 local note ---@type string? said to the user until the next key
@@ -207,6 +208,28 @@ local function swap_body(buf)
   end
 end
 
+---How many lines of what is decided on, as they are on the screen, lie below what is in sight.
+---@param left integer lines of it that are not in the window at all
+---@return integer
+local function lines_below(left)
+  if not body_win or not is_valid(body_win) then
+    return 0
+  end
+  local top = vim.fn.line("w0", body_win)
+  local scrolled = top > 1 and vim.api.nvim_win_text_height(body_win, { end_row = top - 2 }).all or 0
+  local height = vim.api.nvim_win_get_height(body_win)
+  local below = vim.api.nvim_win_text_height(body_win, {}).all - scrolled - height
+  -- Where the last line is in sight, that is the one that counts what is left out.
+  return below > 0 and below + left or 0
+end
+
+---Draws what stands around the body: how much of it is out of sight, and the keys.
+local function draw_frame()
+  if placed and foot and frame_buf and vim.api.nvim_buf_is_valid(frame_buf) then
+    frame.fill(frame_buf, placed, foot.keys, note or lines_below(foot.left))
+  end
+end
+
 ---Draws the card that is shown, where it belongs now.
 local function draw()
   local card = shown
@@ -246,7 +269,8 @@ local function draw()
   end
   moving = false
   paint.fill(buf, body)
-  frame.fill(frame_buf, place, keys, note)
+  foot = { keys = keys, left = body.left or 0 }
+  draw_frame()
   if body_win then
     set_options(body_win, { cursorline = card.cursor ~= nil and M.has_focus() })
   end
@@ -265,6 +289,7 @@ function M.show(card, anew)
   draw()
   if first or anew then
     M.move_to(card.cursor or 1)
+    draw_frame()
   end
   if vim.api.nvim_get_mode().mode:sub(1, 1) == "c" then
     -- While a command line is typed nothing else would draw it.
@@ -373,6 +398,17 @@ vim.api.nvim_create_autocmd({ "VimResized", "WinResized", "TabEnter", "CmdwinLea
   group = GROUP,
   desc = "cursor-agent: keep the decision in its corner",
   callback = redraw_soon,
+})
+
+vim.api.nvim_create_autocmd("WinScrolled", {
+  group = GROUP,
+  desc = "cursor-agent: count what is left of the decision below",
+  callback = function()
+    local scrolled = body_win and vim.v.event[tostring(body_win)]
+    if shown and scrolled then
+      draw_frame()
+    end
+  end,
 })
 
 vim.api.nvim_create_autocmd("WinEnter", {

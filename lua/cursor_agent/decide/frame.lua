@@ -142,6 +142,20 @@ function M.keys(hints, width)
   return block
 end
 
+---The keys as a bar above a window, without those that make no sense there.
+---@param hints cursor_agent.decide.Hint[]
+---@return string
+function M.bar(hints)
+  local bar = {} ---@type string[]
+  for _, hint in ipairs(hints) do
+    if hint.action ~= "decision-details" and hint.action ~= "next-decision" then
+      local text = format.first_line(hint.text, 24):gsub("%%", "%%%%")
+      bar[#bar + 1] = ("%%#CursorAgentKey# %s%%#CursorAgentKeyText# %s "):format(hint.key, text)
+    end
+  end
+  return table.concat(bar) .. "%<"
+end
+
 ---The reminder, for the border.
 ---@param text string
 ---@param width integer
@@ -154,32 +168,33 @@ end
 ---@param buf integer
 ---@param place cursor_agent.decide.Layout
 ---@param keys cursor_agent.render.Block
----@param note string? said in place of how much of the body is out of sight
-function M.fill(buf, place, keys, note)
+---@param said string|integer what is to be known, or else how many lines of the body are out of sight
+function M.fill(buf, place, keys, said)
+  local note = type(said) == "string" and said or nil
   local lines = {} ---@type string[]
   for i = 1, place.body + 1 do
     lines[i] = ""
   end
-  local said = #lines
+  local row = #lines
   if note then
-    lines[said] = " " .. cut(note, place.width - 2)
-  elseif place.more > 0 then
+    lines[row] = " " .. cut(note, place.width - 2)
+  elseif type(said) == "number" and said > 0 then
     local icons = require("cursor_agent.render.icons").pick(require("cursor_agent.config").get().chat.icons)
-    lines[said] = (" %s %s"):format(icons.below, format.plural(place.more, "more line"))
+    lines[row] = (" %s %s"):format(icons.below, format.plural(said --[[@as integer]], "more line"))
   end
   vim.list_extend(lines, keys.lines)
   vim.bo[buf].modifiable = true
   vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
-  if lines[said] ~= "" then
-    vim.api.nvim_buf_set_extmark(buf, NS, said - 1, 0, {
-      end_col = #lines[said],
+  if lines[row] ~= "" then
+    vim.api.nvim_buf_set_extmark(buf, NS, row - 1, 0, {
+      end_col = #lines[row],
       hl_group = note and "CursorAgentWarning" or "CursorAgentMore",
     })
   end
   for _, mark in ipairs(keys.marks) do
-    vim.api.nvim_buf_set_extmark(buf, NS, said + mark.row, mark.col, mark.opts)
+    vim.api.nvim_buf_set_extmark(buf, NS, row + mark.row, mark.col, mark.opts)
   end
 end
 

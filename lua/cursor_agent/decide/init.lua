@@ -6,6 +6,7 @@
 local attention = require("cursor_agent.decide.attention")
 local card = require("cursor_agent.decide.card")
 local config = require("cursor_agent.config")
+local conflict = require("cursor_agent.decide.conflict")
 local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
 local held = require("cursor_agent.decide.held")
@@ -16,8 +17,12 @@ local permission = require("cursor_agent.decide.permission")
 local plan = require("cursor_agent.decide.plan")
 local question = require("cursor_agent.decide.question")
 local rules = require("cursor_agent.decide.rules")
+local typed = require("cursor_agent.decide.typed")
 
 local M = {}
+
+---@type table<string, { card: fun(decision: cursor_agent.Decision): cursor_agent.decide.Card }>
+local VIEWS = { permission = permission, plan = plan, conflict = conflict }
 
 ---A key is taken for an answer only when what it answers has been on the screen for so long; before that it was typed
 ---for something else.
@@ -34,6 +39,7 @@ local details = {}
 
 local selected ---@type integer? the decision the user went to
 local on_screen ---@type integer? the decision in the card
+local shown_revision ---@type integer? of what is shown of it
 local settles_at = 0 ---@type number ms; keys before that do nothing
 local scheduled = false
 
@@ -104,19 +110,18 @@ end
 local function refresh()
   local decision = to_show()
   if not decision or has_own_window(decision) then
-    on_screen = decision and decision.id or nil
+    on_screen, shown_revision = decision and decision.id or nil, decision and decision.revision or nil
     card.close()
     return
   end
-  local anew = on_screen ~= decision.id or not card.is_open()
+  -- A call that changed is another one: whoever was about to answer has to read it again.
+  local anew = on_screen ~= decision.id or shown_revision ~= decision.revision or not card.is_open()
   if anew then
     refresh_tool(decision)
     settles_at = now_ms() + M.SETTLE_MS
   end
-  on_screen = decision.id
-  local view = (decision.kind == "permission" and permission or decision.kind == "plan" and plan or question).card(
-    decision
-  )
+  on_screen, shown_revision = decision.id, decision.revision
+  local view = (VIEWS[decision.kind] or question).card(decision)
   if #queue > 1 then
     local _, at = find(decision.id)
     view.count = ("%d of %d"):format(at, #queue)
@@ -141,6 +146,16 @@ local function refresh_soon()
   end)
 end
 
+---@param id integer
+local function delete_details(id)
+  local buf = details[id]
+  details[id] = nil
+  if buf and vim.api.nvim_buf_is_valid(buf) then
+    conflict.close(buf)
+    pcall(vim.api.nvim_buf_delete, buf, { force = true })
+  end
+end
+
 ---Takes a decision off the queue and off the screen.
 ---@param id integer
 ---@param how string
@@ -149,14 +164,11 @@ local function drop(id, how)
   if at then
     table.remove(queue, at)
   end
+  typed.watch(#queue > 0)
   later[id] = nil
   question.forget(id)
   plan.forget(id, how)
-  local buf = details[id]
-  details[id] = nil
-  if buf and vim.api.nvim_buf_is_valid(buf) then
-    pcall(vim.api.nvim_buf_delete, buf, { force = true })
-  end
+  delete_details(id)
   refresh_soon()
 end
 
@@ -164,19 +176,44 @@ end
 ---@param decision cursor_agent.Decision
 ---@return string
 local function in_words(decision)
+  if decision.kind == "conflict" then
+    return format.first_line(decision.title, 200) .. "\n  :CursorAgent conflicts shows the difference and settles it"
+  end
   local title = decision.kind == "permission" and permission.title(decision)
     or ("%s %s"):format(decision.agent, decision.kind == "plan" and "proposes a plan" or "asks")
-  return ("%s: %s"):format(title, format.first_line(decision.title, 80))
+  return ("%s: %s"):format(title, format.first_line(require("cursor_agent.redact").text(decision.title), 80))
 end
 
----A decision came.
+---A decision that waits is about something else now, or more is known of it.
+---@param decision cursor_agent.Decision
+---@param at integer
+local function on_changed(decision, at)
+  local before = queue[at]
+  queue[at] = decision
+  local buf = details[decision.id]
+  if buf and decision.kind == "permission" and vim.api.nvim_buf_is_valid(buf) then
+    permission.fill_details(buf, decision)
+  end
+  if before.revision ~= decision.revision and on_screen == decision.id then
+    settles_at = now_ms() + M.SETTLE_MS
+  end
+  refresh()
+end
+
+---A decision came, or has changed.
 ---@param decision cursor_agent.Decision
 function M.on_decision(decision)
-  if find(decision.id) or rules.answer(decision) then
-    return
+  local _, at = find(decision.id)
+  if at then
+    return on_changed(decision, at)
   end
+  rules.guard(decision)
   queue[#queue + 1] = decision
-  attention.decision(decision, in_words(decision))
+  typed.watch(true)
+  local known = decision.kind == "conflict" and require("cursor_agent.conflicts").of(decision)
+  if not known or not known.quiet then
+    attention.decision(decision, in_words(decision))
+  end
   refresh_soon()
   require("cursor_agent.changes").fire("CursorAgentDecision", decision)
 end
@@ -187,6 +224,14 @@ end
 function M.on_decided(id, how)
   if find(id) then
     drop(id, how)
+  end
+  require("cursor_agent.conflicts").ended(id)
+end
+
+---What is on the screen may have changed.
+function M.redraw()
+  if on_screen then
+    refresh_soon()
   end
 end
 
@@ -216,8 +261,9 @@ end
 ---Answers a decision for the user.
 ---@param id integer
 ---@param answer table as in `require("cursor_agent").answer`
+---@param revision? integer of what the user was looking at
 ---@return boolean?, string?
-function M.answer(id, answer)
+function M.answer(id, answer, revision)
   local library, why = native.get()
   if not library then
     return nil, why
@@ -237,18 +283,19 @@ function M.answer(id, answer)
     end
     answer = vim.tbl_extend("force", answer, { plan_uri = path and vim.uri_from_fname(path) })
   end
+  answer = vim.tbl_extend("force", answer, { revision = revision, at = os.date("%H:%M") })
   local done, problem = library.answer(id, answer)
   if not done then
     return nil, problem
   end
-  if decision then
-    rules.remember(decision, answer)
-    if path then
-      plan.accepted(path, decision.key)
-      local say = config.get().plan.directory ~= "" and "the plan is saved as %s"
-        or "the agent finds the plan as you changed it in %s, until Neovim ends"
-      notify.notify(say:format(format.path(path, decision.cwd)))
-    end
+  if decision and decision.kind == "conflict" then
+    require("cursor_agent.files").decided(decision, conflict.choice(answer))
+  end
+  if decision and path then
+    plan.accepted(path, decision.key)
+    local say = config.get().plan.directory ~= "" and "the plan is saved as %s"
+      or "the agent finds the plan as you changed it in %s, until Neovim ends"
+    notify.notify(say:format(format.path(path, decision.cwd)))
   end
   drop(id, "user")
   return true
@@ -260,8 +307,8 @@ end
 ---@return table?, string?
 function M.verdict(decision, verdict)
   if decision.kind == "permission" then
-    return permission.choose(decision, verdict == "accept" and "allow_once" or "reject_once")
-  elseif decision.kind == "plan" then
+    return { kind = verdict == "accept" and "allow_once" or "reject_once" }
+  elseif decision.kind == "plan" or decision.kind == "conflict" then
     return verdict == "accept" and { accept = true } or { reject = true }
   elseif verdict == "accept" then
     return nil, "a question is answered, not accepted: see :CursorAgent decisions"
@@ -277,11 +324,19 @@ function M.decide(verdict)
   if not decision then
     return nil, why
   end
+  local seen, unseen = typed.saw(decision, now_ms() >= settles_at)
+  if not seen then
+    -- Nothing is decided unseen.
+    later[decision.id] = nil
+    selected = find(decision.id) and decision.id or selected
+    refresh_soon()
+    return nil, unseen
+  end
   local answer, problem = M.verdict(decision, verdict)
   if not answer then
     return nil, problem
   end
-  return M.answer(decision.id, answer)
+  return M.answer(decision.id, answer, decision.revision)
 end
 
 ---Allows once, or accepts the plan.
@@ -397,8 +452,7 @@ function M.close_details(decision)
   if not buf or vim.api.nvim_get_current_buf() ~= buf then
     return false
   end
-  details[decision.id] = nil
-  vim.api.nvim_buf_delete(buf, { force = true })
+  delete_details(decision.id)
   return true
 end
 
@@ -419,7 +473,7 @@ function M.put_off(decision)
   return true
 end
 
----Shows all there is to know of a permission, in place of the card.
+---Shows all there is to know of a permission, or both sides of a conflict, in place of the card.
 ---@param decision cursor_agent.Decision
 ---@return boolean?, string?
 function M.show_details(decision)
@@ -430,7 +484,7 @@ function M.show_details(decision)
   end
   refresh_tool(decision)
   card.close()
-  local buf = permission.details(decision)
+  local buf = (decision.kind == "conflict" and conflict or permission).details(decision)
   if not buf then
     M.open(decision.id)
     return nil, "there is no room for the details"
@@ -494,6 +548,7 @@ end
 ---Watches whether the user is looking; called when a chat starts.
 function M.setup()
   attention.setup()
+  typed.setup(M.current)
 end
 
 vim.api.nvim_create_autocmd("TabEnter", {
@@ -520,6 +575,8 @@ card.on_focus = function(entered)
     settles_at = math.max(settles_at, now_ms() + M.SETTLE_MS)
   end
 end
+
+conflict.on_known = M.redraw
 
 plan.on_closed = function(id)
   local decision = find(id)

@@ -18,7 +18,7 @@ end
 local function answering(decision)
   return {
     answer = function(answer)
-      return queue().answer(decision.id, answer)
+      return queue().answer(decision.id, answer, decision.revision)
     end,
     is_pending = function()
       if queue().waits(decision.id) then
@@ -34,11 +34,7 @@ end
 ---@param kind string
 ---@return boolean?, string?
 local function choose(decision, kind)
-  local answer, why = permission.choose(decision, kind)
-  if not answer then
-    return nil, why
-  end
-  return queue().answer(decision.id, answer)
+  return queue().answer(decision.id, { kind = kind }, decision.revision)
 end
 
 ---Rejects, and sends the reason as the next prompt: the protocol has no place for it in the answer.
@@ -108,7 +104,7 @@ local KEYS = {
     if not answer then
       return nil, why
     end
-    return queue().answer(decision.id, answer)
+    return queue().answer(decision.id, answer, decision.revision)
   end,
   ["reject-with-message"] = reject_with_message,
   ["decision-details"] = function(decision)
@@ -143,6 +139,18 @@ local KEYS = {
   end,
   ["open-address"] = function(decision)
     return question.open_address(decision, answering(decision))
+  end,
+  ["conflict-mine"] = function(decision)
+    return queue().answer(decision.id, { option = "mine" })
+  end,
+  ["conflict-theirs"] = function(decision)
+    return queue().answer(decision.id, { option = "theirs" })
+  end,
+  ["conflict-both"] = function(decision)
+    return queue().answer(decision.id, { option = "both" })
+  end,
+  ["conflict-cancel"] = function(decision)
+    return queue().answer(decision.id, { cancel = true })
   end,
   ["plan-open"] = function(decision)
     return queue().open(decision.id)

@@ -3,7 +3,7 @@
 local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
-local policy = require("cursor_agent.decide.policy")
+local presets = require("cursor_agent.presets")
 local render = require("cursor_agent.render")
 
 local M = {}
@@ -44,20 +44,6 @@ function M.option(decision, kind)
   end
 end
 
----The answer that chooses a kind of option. An agent that offers no way to say no understands `cancelled`.
----@param decision cursor_agent.Decision
----@param kind string
----@return table?, string?
-function M.choose(decision, kind)
-  local option = M.option(decision, kind)
-  if option then
-    return { option = option.id }
-  elseif kind == "reject_once" then
-    return { cancel = true }
-  end
-  return nil, ("%s does not offer to %s here"):format(decision.agent, kind:gsub("_", " "))
-end
-
 ---The answer that chooses an option by its number.
 ---@param decision cursor_agent.Decision
 ---@param number integer?
@@ -78,41 +64,88 @@ local function diffs(tool)
   end, tool.content or {})
 end
 
+---Who asks: the agent, or a subagent of it by name.
+---@param decision cursor_agent.Decision
+---@return string
+function M.asker(decision)
+  local agent = require("cursor_agent.config").agent(decision.agent)
+  local name = agent and agent.title or decision.agent
+  if decision.subagent then
+    return ('%s subagent "%s"'):format(name, format.first_line(decision.subagent, 60))
+  end
+  return name
+end
+
+---Every file a call says it is about, as the agent wrote it.
+---@param tool cursor_agent.ToolCall
+---@return string[]
+local function paths_of(tool)
+  local list, seen = {}, {} ---@type string[], table<string, boolean>
+  local function add(path)
+    if path and path ~= "" and not seen[path] then
+      seen[path] = true
+      list[#list + 1] = path
+    end
+  end
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "diff" then
+      add(content.path)
+    end
+  end
+  for _, location in ipairs(tool.locations or {}) do
+    add(location.path)
+  end
+  return list
+end
+
 ---@param decision cursor_agent.Decision
 ---@return string
 function M.title(decision)
-  local tool = decision.tool
-  local asks = tool and ASKS[tool.kind] or "asks to use a tool"
-  local agent = require("cursor_agent.config").agent(decision.agent)
-  local paths = tool and policy.paths(tool) or {}
-  if tool and #paths > 0 and tool.kind ~= "execute" and tool.kind ~= "search" and tool.kind ~= "fetch" then
-    asks = ASKS[tool.kind] and asks .. " " .. (#paths == 1 and "a file" or format.plural(#paths, "file")) or asks
-  elseif tool and (tool.kind == "edit" or tool.kind == "read" or tool.kind == "delete" or tool.kind == "move") then
+  local tool, facts = decision.tool, decision.facts
+  local name = M.asker(decision)
+  if facts and facts.mcp then
+    return ("%s asks to use %s of %s"):format(
+      name,
+      format.first_line(facts.mcp.tool, 60),
+      format.first_line(facts.mcp.server, 40)
+    )
+  end
+  -- What the call comes to, whatever the agent calls it.
+  local kind = facts and facts.kind or tool and tool.kind or ""
+  local asks = ASKS[kind] or "asks to use a tool"
+  local paths = tool and paths_of(tool) or {}
+  if #paths > 0 and kind ~= "execute" and kind ~= "search" and kind ~= "fetch" then
+    asks = ASKS[kind] and asks .. " " .. (#paths == 1 and "a file" or format.plural(#paths, "file")) or asks
+  elseif kind == "edit" or kind == "read" or kind == "delete" or kind == "move" then
     asks = asks .. " a file"
   end
-  return ("%s %s"):format(agent and agent.title or decision.agent, asks)
+  return ("%s %s"):format(name, asks)
 end
 
----@param decision cursor_agent.Decision
----@return cursor_agent.policy.Where
-function M.where(decision)
-  local agent = require("cursor_agent.config").agent(decision.agent)
-  local directories = { decision.cwd }
-  vim.list_extend(directories, agent and agent.additional_directories or {})
-  return { directories = directories, home = vim.uv.os_homedir() or "" }
-end
+---So many lines of a command have colours. A card shows no more of it; the details do.
+local COMMAND_LINES = 400
 
 ---@param b cursor_agent.render.Builder
 ---@param command string
-local function add_command(b, command)
+---@param all boolean
+local function add_command(b, command, all)
   local code = { path = "command.bash", text = {}, rows = {} } ---@type cursor_agent.render.Code
-  for i, line in ipairs(vim.split(vim.trim(command), "\n", { plain = true })) do
+  local lines = vim.split(vim.trim(command), "\n", { plain = true })
+  for i, line in ipairs(vim.list_slice(lines, 1, COMMAND_LINES)) do
     local lead = i == 1 and "$ " or "  "
     local row = b:line({ { lead, "CursorAgentDetail" }, { line } })
     table.insert(code.text, b.lines[row + 1]:sub(#lead + 1))
     table.insert(code.rows, { row = row, col = #lead, apply = true })
   end
   table.insert(b.code, code)
+  for i = COMMAND_LINES + 1, all and #lines or 0 do
+    b.lines[#b.lines + 1] = "  " .. format.vim_line(lines[i] --[[@as string]])
+  end
+  if #lines > COMMAND_LINES and not all then
+    local left = #lines - COMMAND_LINES
+    b:line({ { ("  %s more"):format(format.plural(left, "line")), "CursorAgentMore" } })
+    b.left = (b.left or 0) + left
+  end
 end
 
 ---Adds a text under what is asked, at most so many lines.
@@ -166,7 +199,7 @@ local function add_diffs(b, decision, tool, budget)
     })
     b.targets[row] = { path = path }
   end
-  for _, path in ipairs(policy.paths(tool)) do
+  for _, path in ipairs(paths_of(tool)) do
     if not seen[path] then
       b.targets[b:line({ { format.path(path, decision.cwd), "CursorAgentPath" } })] = { path = path }
     end
@@ -189,21 +222,25 @@ local function add_diffs(b, decision, tool, budget)
   end
 end
 
----A line that says what lies outside the workspace.
+---Lines that say what lies outside the workspace, and where links lead.
 ---@param decision cursor_agent.Decision
----@return string?
-function M.warning(decision)
-  local tool = decision.tool
-  if not tool or not policy.writes(tool) then
-    return nil
-  end
-  local outside = {} ---@type string[]
-  for _, place in ipairs(policy.places(decision, M.where(decision))) do
+---@return string[]
+local function warnings(decision)
+  local lines, outside = {}, {} ---@type string[], string[]
+  for _, place in ipairs(decision.places or {}) do
     if not place.inside then
       outside[#outside + 1] = format.path(place.path, "")
+    elseif place.path ~= place.written and not vim.endswith(place.path, vim.fs.basename(place.written)) then
+      lines[#lines + 1] = ("%s is a link to %s"):format(
+        format.path(place.written, decision.cwd),
+        format.path(place.path, decision.cwd)
+      )
     end
   end
-  return #outside > 0 and "outside the workspace: " .. table.concat(outside, ", ") or nil
+  if #outside > 0 then
+    table.insert(lines, 1, "outside the workspace: " .. table.concat(outside, ", "))
+  end
+  return lines
 end
 
 ---The arguments of a tool, unless it has none.
@@ -212,6 +249,22 @@ end
 local function arguments(tool)
   local input = tool.raw_input
   return input and not input:find("^%s*[%[{]%s*[%]}]%s*$") and input or nil
+end
+
+---Adds what the call says beside its command and its files, so that nothing runs unseen.
+---@param b cursor_agent.render.Builder
+---@param facts cursor_agent.Facts
+---@param max integer
+local function add_facts(b, facts, max)
+  if facts.title then
+    add_text(b, "the agent calls it: " .. facts.title, max)
+  end
+  for _, pair in ipairs(facts.env) do
+    add_text(b, "env " .. pair, max)
+  end
+  for _, pair in ipairs(facts.input) do
+    add_text(b, ("%s: %s"):format(pair[1], pair[2]), max)
+  end
 end
 
 ---What is asked, as lines.
@@ -225,23 +278,30 @@ function M.body(decision, max)
     b:line({ { decision.title ~= "" and decision.title or "(the agent does not say what for)" } })
     return b
   end
-  local warning = M.warning(decision)
-  if warning then
-    b:line({ { warning, "CursorAgentWarning" } })
+  for _, line in ipairs(warnings(decision)) do
+    b:line({ { line, "CursorAgentWarning" } })
   end
   local said = words(tool)
-  local place = { "in " .. format.path(decision.cwd, "") } ---@type string[]
+  local facts = decision.facts or { kind = tool.kind, env = {}, input = {} } ---@type cursor_agent.Facts
+  local cwd = facts.cwd or decision.cwd
+  local place = { "in " .. format.path(cwd, "") } ---@type string[]
   if #require("cursor_agent.chats").all() > 1 then
     local chat = require("cursor_agent.chats").get(decision.key)
     place[#place + 1] = chat and chat.status.title or ("session " .. decision.key)
   end
   if tool.command then
-    add_command(b, tool.command)
+    add_command(b, tool.command, max == ALL_LINES)
     if said ~= "" and not said:find("\n") then
       place[#place + 1] = said
       said = ""
     end
-    b:line({ { "  " .. table.concat(place, " · "), "CursorAgentDetail" } })
+    b:line({
+      { "  " .. table.concat(place, " · "), cwd ~= decision.cwd and "CursorAgentWarning" or "CursorAgentDetail" },
+    })
+    if facts.mcp then
+      b:line({ { ("  tool %s of %s"):format(facts.mcp.tool, facts.mcp.server) } })
+    end
+    add_facts(b, facts, max)
     if said ~= "" then
       add_text(b, said, max)
     end
@@ -249,7 +309,7 @@ function M.body(decision, max)
   end
 
   local title = vim.trim(decision.title)
-  local paths = policy.paths(tool)
+  local paths = paths_of(tool)
   local first = paths[1] and vim.fs.basename(paths[1]) or nil
   if title ~= "" and not (first and title:find(first, 1, true)) then
     b:line({ { format.first_line(title, 400) } })
@@ -260,9 +320,12 @@ function M.body(decision, max)
   if #diffs(tool) == 0 then
     if said ~= "" then
       add_text(b, said, max)
-    elseif arguments(tool) and #paths == 0 then
+    end
+    if arguments(tool) and #paths == 0 then
       -- A tool of an MCP server, or one we do not know: its arguments are all there is to decide by.
       add_text(b, arguments(tool) --[[@as string]], max)
+    elseif #paths > 0 then
+      add_facts(b, facts, max)
     end
     b:line({ { "  " .. table.concat(place, " · "), "CursorAgentDetail" } })
   end
@@ -279,6 +342,9 @@ local function hints(decision)
     if option then
       named[option] = true
       local text = option.name ~= "" and option.name or one.kind:gsub("_", " ")
+      if one.kind == "allow_always" and presets.is_cursor(decision.agent) and not decision.by_editor then
+        text = text .. " (kept in Cursor's own allowlist)"
+      end
       vim.list_extend(list, frame.hints("permission", { { one.action, text } }))
     elseif one.kind == "reject_once" then
       vim.list_extend(list, frame.hints("permission", { { one.action, "answer as cancelled" } }))
@@ -314,14 +380,14 @@ function M.card(decision)
   }
 end
 
----Shows everything that is known of what is asked in a tab page of its own. The keys of the card work there too.
+---Fills a buffer with everything that is known of what is asked.
+---@param buf integer
 ---@param decision cursor_agent.Decision
----@return integer? buf nil where there is no room
-function M.details(decision)
+function M.fill_details(buf, decision)
   local b = M.body(decision, ALL_LINES)
   local tool = decision.tool
   local input = tool and arguments(tool)
-  if tool and input and #diffs(tool) == 0 then
+  if tool and input then
     b:line({})
     local code = { path = "input.json", text = {}, rows = {} } ---@type cursor_agent.render.Code
     for _, line in ipairs(vim.split(input, "\n", { plain = true })) do
@@ -331,24 +397,24 @@ function M.details(decision)
     end
     table.insert(b.code, code)
   end
+  paint.fill(buf, b)
+end
+
+---Shows everything that is known of what is asked in a tab page of its own. The keys of the card work there too.
+---@param decision cursor_agent.Decision
+---@return integer? buf nil where there is no room
+function M.details(decision)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buf, ("cursor-agent://decision/%d"):format(decision.id))
   vim.b[buf].cursor_agent_decision = decision.id
   vim.bo[buf].bufhidden = "wipe"
   vim.bo[buf].filetype = "cursoragent-decision"
-  paint.fill(buf, b)
+  M.fill_details(buf, decision)
   if not pcall(vim.api.nvim_command, "tab sbuffer " .. buf) then
     vim.api.nvim_buf_delete(buf, { force = true })
     return nil
   end
   local win = vim.api.nvim_get_current_win()
-  local bar = {} ---@type string[]
-  for _, hint in ipairs(hints(decision)) do
-    if hint.action ~= "decision-details" and hint.action ~= "next-decision" then
-      local text = format.first_line(hint.text, 24):gsub("%%", "%%%%")
-      bar[#bar + 1] = ("%%#CursorAgentKey# %s%%#CursorAgentKeyText# %s "):format(hint.key, text)
-    end
-  end
   for name, value in pairs({
     number = false,
     relativenumber = false,
@@ -356,7 +422,7 @@ function M.details(decision)
     foldenable = false,
     list = false,
     spell = false,
-    winbar = table.concat(bar) .. "%<",
+    winbar = frame.bar(hints(decision)),
   }) do
     vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
   end

@@ -29,7 +29,6 @@ local MIN_CHAT_ROWS = 6
 ---@field width integer of the frame, without its border
 ---@field height integer likewise
 ---@field body integer lines of the body
----@field more integer lines of it that do not fit
 
 ---The corner of the screen the card grows from: the last free row, and the column right of it.
 ---@param win integer the window the user works in
@@ -126,7 +125,6 @@ local function layout(size, sight)
     width = size.width,
     height = height,
     body = body,
-    more = size.lines - body,
   }
 end
 

@@ -4,6 +4,7 @@ local frame = require("cursor_agent.decide.frame")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
+local private = require("cursor_agent.private")
 local render = require("cursor_agent.render")
 local window = require("cursor_agent.window")
 
@@ -97,8 +98,7 @@ end
 ---@param decision cursor_agent.Decision
 ---@return string
 local function agent_title(decision)
-  local agent = config.agent(decision.agent)
-  return agent and agent.title or decision.agent
+  return require("cursor_agent.decide.permission").asker(decision)
 end
 
 ---The card that announces a plan.
@@ -201,23 +201,20 @@ local function save(decision, buf)
   if not directory then
     return nil, nil
   end
-  local made, why = pcall(vim.fn.mkdir, directory, "p")
+  local made, problem = private.make_dir(directory)
   local base = vim.fs.joinpath(directory, slug(plan.name or "plan"))
   local path, number = base .. ".md", 1
   while made and path ~= written[decision.id] and vim.uv.fs_stat(path) and read(path) ~= text do
     number = number + 1
     path = ("%s-%d.md"):format(base, number)
   end
-  local file, problem
   if made then
-    file, problem = io.open(path, "wb")
+    made, problem = private.replace(path, text)
   end
-  if not file then
+  if not made then
     local hint = 'set `plan.directory` to another one, or to "" to accept plans without saving them'
-    return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem or why), hint)
+    return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem), hint)
   end
-  file:write(text)
-  file:close()
   written[decision.id] = path
   return path, nil
 end
@@ -255,6 +252,7 @@ local function buffer(decision)
   buffers[decision.id] = buf
   vim.api.nvim_buf_set_name(buf, ("cursor-agent://plan/%d.md"):format(decision.id))
   vim.b[buf].cursor_agent_decision = decision.id
+  require("cursor_agent.parsers").fence(buf, "markdown")
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))
   vim.bo[buf].bufhidden = "hide"
   require("cursor_agent.scratch").on_write(buf, "cursor-agent: save a plan, which decides nothing", function()

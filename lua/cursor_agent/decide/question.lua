@@ -137,7 +137,7 @@ local function body(decision)
       })
       given.rows[row + 1] = { question = i, option = j }
     end
-    if #question.options == 0 then
+    if #question.options == 0 and (is_field(question) or question.free_text) then
       local text = given.texts[question.id]
       local row = b:line({
         { "> ", "CursorAgentDetail" },
@@ -169,6 +169,17 @@ local function first_line_of(given, question)
   return best
 end
 
+---The line for an answer in the user's own words, where there is nothing to choose.
+---@param given cursor_agent.decide.Marks
+---@return integer?
+local function other_line(given)
+  for line, row in pairs(given.rows) do
+    if row.other then
+      return line
+    end
+  end
+end
+
 ---@param decision cursor_agent.Decision
 ---@return cursor_agent.render.Builder
 local function address(decision)
@@ -192,8 +203,7 @@ end
 ---@param decision cursor_agent.Decision
 ---@return cursor_agent.decide.Card
 function M.card(decision)
-  local agent = require("cursor_agent.config").agent(decision.agent)
-  local title = agent and agent.title or decision.agent
+  local title = require("cursor_agent.decide.permission").asker(decision)
   if decision.url then
     return {
       kind = "question",
@@ -216,7 +226,7 @@ function M.card(decision)
     kind = "question",
     title = title .. " asks",
     hints = frame.hints("question", {
-      { "question-choose", first and #first.options == 0 and "fill in" or "choose" },
+      { "question-choose", first and #first.options == 0 and is_field(first) and "fill in" or "choose" },
       { "question-answer", "answer" },
       { "question-skip", "skip" },
       { "next-decision", "next" },
@@ -226,7 +236,7 @@ function M.card(decision)
     body = function()
       return body(decision)
     end,
-    cursor = first_line_of(marks_of(decision), 1) or 1,
+    cursor = first_line_of(marks_of(decision), 1) or other_line(marks_of(decision)) or 1,
   }
 end
 
@@ -389,7 +399,7 @@ function M.open_address(decision, how)
     -- Anything else could start a program on this machine.
     return nil, ("only http and https addresses are opened, not %s"):format(url)
   end
-  local _, problem = vim.ui.open(url)
+  local _, problem = require("cursor_agent.outside").open_url(url)
   if problem then
     return nil, problem
   end

@@ -1,55 +1,55 @@
--- Permissions that need no question: answered by the user's rules, or by an “always” of this session.
+-- Hands the user's rules to the library, which holds every call against them, and says no where the user cannot.
 
 local config = require("cursor_agent.config")
 local native = require("cursor_agent.native")
-local permission = require("cursor_agent.decide.permission")
-local policy = require("cursor_agent.decide.policy")
 
 local M = {}
 
----@type table<cursor_agent.Key, table<string, { verdict: "allow"|"reject", at: string }>>
-local always = {}
+---Without a screen to ask on, a script has this long to answer.
+M.UNATTENDED_MS = 5000
 
----Answers a permission by the rules, or by what the user has said once and for all in this session.
----@param decision cursor_agent.Decision
----@return boolean answered
-function M.answer(decision)
+---Rules of which one is wrong: then everything is asked.
+local ASK_ALL = { { action = "ask", name = "ask for everything: a rule has a mistake" } }
+
+---Hands over the rules that are in force.
+function M.push()
   local library = native.peek()
-  if decision.kind ~= "permission" or not library then
-    return false
+  if not library then
+    return
   end
-  local action, by = policy.decide(decision, config.get().policy, permission.where(decision))
-  if action == "ask" and not by then
-    local said = (always[decision.key] or {})[policy.signature(decision)]
-    if said then
-      action, by = said.verdict, ("your “always” of %s"):format(said.at)
-    end
+  local options = config.get()
+  local spec = {
+    rules = config.has_wrong_rules() and ASK_ALL or options.policy,
+    roots = vim.tbl_map(vim.fs.normalize, options.workspace.roots),
+    home = vim.uv.os_homedir() or "",
+  }
+  local done, why = library.set_policy(spec)
+  if not done then
+    spec.rules = ASK_ALL
+    library.set_policy(spec)
+    require("cursor_agent.notify").notify(("option `policy`: %s\n  you are asked for everything"):format(why), "warn")
   end
-  if action == "ask" then
-    return false
-  end
-  local option = permission.option(decision, action == "allow" and "allow_once" or "reject_once")
-  if not option and action == "allow" then
-    -- What is allowed by a rule is allowed once: the agent must not remember more than the user said.
-    return false
-  end
-  return library.answer(decision.id, option and { option = option.id } or { reject = true }, by) == true
 end
 
----Remembers an answer that was meant for good: some agents forget it.
+---Whether a question can reach the user or a script.
+---@return boolean
+local function is_attended()
+  local listeners = vim.api.nvim_get_autocmds({ event = "User", pattern = "CursorAgentDecision" })
+  return #vim.api.nvim_list_uis() > 0 or #listeners > 0
+end
+
+---Says no to what an agent wants to reach by way of the editor, when there is no screen to ask on.
 ---@param decision cursor_agent.Decision
----@param answer table
-function M.remember(decision, answer)
-  for _, option in ipairs(decision.options or {}) do
-    local verdict = option.kind == "allow_always" and "allow" or option.kind == "reject_always" and "reject" or nil
-    if option.id == answer.option and verdict then
-      always[decision.key] = always[decision.key] or {}
-      always[decision.key][policy.signature(decision)] = {
-        verdict = verdict,
-        at = os.date("%H:%M") --[[@as string]],
-      }
-    end
+function M.guard(decision)
+  if not decision.by_editor or is_attended() then
+    return
   end
+  vim.defer_fn(function()
+    local decide = require("cursor_agent.decide")
+    if decide.waits(decision.id) and not is_attended() then
+      decide.answer(decision.id, { reject = true, reason = "Neovim has no UI to ask the user on" })
+    end
+  end, M.UNATTENDED_MS)
 end
 
 return M

@@ -36,24 +36,34 @@ end
 ---@field asset string its name in a release
 ---@field built string its name among the results of cargo
 
----The files of an installation: the library first, then the companion program.
+---The companion programs, and the packages they are built from.
+---@type { name: string, package: string }[]
+M.programs = {
+  { name = "cursor-agent-demo", package = "tools" },
+  { name = "cursor-agent-acp", package = "adapter" },
+}
+
+---The files of an installation: the library first, then the companion programs.
 ---@param triple string
 ---@return cursor_agent.install.File[]
 function M.files(triple)
   -- Lua looks for `.so` on macOS as well: only cargo and the release call it otherwise.
   local suffix = triple:find("darwin", 1, true) and "dylib" or "so"
-  return {
+  local files = {
     {
       name = "cursor_agent.so",
       asset = ("cursor_agent-%s.%s"):format(triple, suffix),
       built = "libcursor_agent." .. suffix,
     },
-    {
-      name = "cursor-agent-demo",
-      asset = "cursor-agent-demo-" .. triple,
-      built = "cursor-agent-demo",
-    },
   }
+  for _, program in ipairs(M.programs) do
+    files[#files + 1] = {
+      name = program.name,
+      asset = program.name .. "-" .. triple,
+      built = program.name,
+    }
+  end
+  return files
 end
 
 return M

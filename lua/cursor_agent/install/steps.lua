@@ -2,6 +2,7 @@
 
 local download = require("cursor_agent.install.download")
 local platform = require("cursor_agent.install.platform")
+local private = require("cursor_agent.private")
 local release = require("cursor_agent.install.release")
 local sha256 = require("cursor_agent.install.sha256")
 local task = require("cursor_agent.install.task")
@@ -15,8 +16,8 @@ local UNFINISHED = ".new-"
 local STALE_S = 3600
 local PROBE_MS = 20000
 local BUILD_MS = 30 * 60 * 1000
--- The mode 0755.
-local EXECUTABLE = 493
+-- The mode 0700: what Neovim loads, nobody but the user may touch.
+local EXECUTABLE = 448
 -- Lines of a failed build that reach the message.
 local TAIL_LINES = 6
 
@@ -96,11 +97,7 @@ local function adopt(plan, files)
     end
   end
   if plan.source then
-    local file = io.open(stamp, "wb")
-    if file then
-      file:write(plan.source, "\n")
-      file:close()
-    end
+    private.replace(stamp, plan.source .. "\n")
   end
   return true
 end
@@ -112,8 +109,11 @@ function ways.kept(plan)
   local library = plan.root .. "/lib/cursor_agent.so"
   if not vim.uv.fs_stat(library) then
     return false, "nothing is built yet"
-  elseif vim.fn.executable(plan.root .. "/lib/cursor-agent-demo") == 0 then
-    return false, "the companion program is missing"
+  end
+  for _, program in ipairs(platform.programs) do
+    if vim.fn.executable(plan.root .. "/lib/" .. program.name) == 0 then
+      return false, ("the companion program %s is missing"):format(program.name)
+    end
   end
   local built_from = release.read(plan.root .. "/lib/" .. STAMP)
   if built_from and plan.source and vim.trim(built_from) ~= plan.source then
@@ -140,7 +140,11 @@ function ways.prebuilt(plan)
   for _, file in ipairs(files) do
     task.say(("downloading %s"):format(file.asset))
     local path = unfinished(plan, file.name)
-    local ok, problem = download.fetch(release.url(plan.version, file.asset), path)
+    -- There before the download: it keeps its mode.
+    local ok, problem = private.create(path, "")
+    if ok then
+      ok, problem = download.fetch(release.url(plan.version, file.asset), path)
+    end
     if not ok then
       return false, problem
     end
@@ -179,10 +183,11 @@ function ways.cargo(plan)
   local target = plan.root .. "/target"
   task.say("building with cargo, which takes a minute or two")
   local spoke = vim.uv.now()
-  -- stylua: ignore
-  local output, broken = task.run({
-    cargo, "build", "--release", "--locked", "--target-dir", target, "-p", "cursor-agent-nvim", "-p", "tools",
-  }, {
+  local command = { cargo, "build", "--release", "--locked", "--target-dir", target, "-p", "cursor-agent-nvim" }
+  for _, program in ipairs(platform.programs) do
+    vim.list_extend(command, { "-p", program.package })
+  end
+  local output, broken = task.run(command, {
     cwd = plan.root,
     timeout_ms = BUILD_MS,
     on_line = function(line)
@@ -199,7 +204,12 @@ function ways.cargo(plan)
   end
   local files = platform.files(plan.triple or (jit.os == "OSX" and "darwin" or ""))
   for _, file in ipairs(files) do
-    local copied, why = vim.uv.fs_copyfile(target .. "/release/" .. file.built, unfinished(plan, file.name))
+    local built = target .. "/release/" .. file.built
+    local bytes = release.read(built)
+    if not bytes then
+      return false, built .. " cannot be read"
+    end
+    local copied, why = private.create(unfinished(plan, file.name), bytes)
     if not copied then
       return false, why
     end
@@ -248,7 +258,7 @@ local LABELS = { kept = "The library that is here", prebuilt = "The prebuilt lib
 ---@param only? cursor_agent.install.Way[] the ways to try, in order
 ---@return cursor_agent.install.Way how
 function M.install(root, only)
-  pcall(vim.fn.mkdir, root .. "/lib", "p")
+  private.make_dir(root .. "/lib")
   local writable = vim.fn.filewritable(root .. "/lib") == 2
   local plan = plan_for(root)
   local reasons = {} ---@type string[]

@@ -34,7 +34,7 @@ function M.add(b, content, context, indent)
       b:line({ { gutter, "CursorAgentGutter" }, { (" "):rep(width - 1) .. "⋮", "CursorAgentLineNr" } })
     end
     local old_line, new_line = hunk.old, hunk.new
-    for _, item in ipairs(hunk.lines) do
+    for i, item in ipairs(hunk.lines) do
       local sign, text = item[1], item[2]
       if shown >= context.diff_lines then
         left = left + 1
@@ -51,6 +51,13 @@ function M.add(b, content, context, indent)
         local col = #b.lines[row + 1] - #text
         if hl then
           b:mark(row, col - 2, { end_row = row + 1, end_col = 0, hl_group = hl, hl_eol = true, priority = 90 })
+          for _, word in ipairs(hunk.words and hunk.words[i] or {}) do
+            local from = col + word[1]
+            local to = math.min(col + word[2], #b.lines[row + 1]) --[[@as integer]]
+            if from < to then
+              b:mark(row, from, { end_col = to, hl_group = hl .. "Word", priority = 91 })
+            end
+          end
         end
         b.targets[row] = { path = path, line = sign == "-" and math.max(new_line, 1) or number }
         -- What was taken out is read together with its surroundings as they were, the rest as it is now.

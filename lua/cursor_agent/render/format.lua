@@ -78,6 +78,14 @@ local function vim_text(text)
   return (text:gsub("%z", "\1"))
 end
 
+---A control character as Vim shows it.
+---@param char string
+---@return string
+function M.caret(char)
+  local byte = char:byte()
+  return byte == 127 and "^?" or "^" .. string.char(byte + 64)
+end
+
 ---A line as functions of Vim take lists of them: a line break in it stands for a NUL byte.
 ---@param line string
 ---@return string
@@ -138,10 +146,10 @@ end
 ---@param max integer
 ---@return string
 function M.first_line(text, max)
-  local line = text:match("^%s*([^\r\n]*)") or ""
-  local more = #vim.trim(text) > #vim.trim(line)
+  local from = text:find("%S") or 1
   -- A character has at most four bytes, so this bounds the work on an endless line.
-  line = line:sub(1, max * 4)
+  local line = text:sub(from, from + max * 4 - 1):match("^[^\r\n]*") or ""
+  local more = text:find("%S", from + #line) ~= nil
   if M.chars(line) > max then
     return M.first_chars(line, max - 1) .. "…"
   end

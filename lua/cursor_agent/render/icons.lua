@@ -16,6 +16,7 @@ local M = {}
 ---@field rule string a turn's end
 ---@field below string what is new further down
 ---@field wrapped string a line too long for one line of the buffer goes on
+---@field comment string a comment for the agent
 ---@field remove string takes an attachment away
 ---@field info string
 ---@field warning string
@@ -38,6 +39,7 @@ M.sets = {
     rule = "─",
     below = "↓",
     wrapped = "↪",
+    comment = "✎",
     remove = "×",
     info = "·",
     warning = "!",
@@ -58,6 +60,7 @@ M.sets = {
     rule = "-",
     below = "v",
     wrapped = "\\",
+    comment = "#",
     remove = "x",
     info = "i",
     warning = "!",
@@ -78,6 +81,7 @@ M.sets = {
     rule = "─",
     below = "󰁅",
     wrapped = "󰘍",
+    comment = "✎",
     remove = "󰅖",
     info = "󰋽",
     warning = "󰀦",

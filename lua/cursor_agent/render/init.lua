@@ -42,6 +42,7 @@ local M = {}
 ---@field targets table<integer, cursor_agent.render.Target>
 ---@field code cursor_agent.render.Code[]
 ---@field closed? boolean the lines after the first are details: fold them, closed or open
+---@field block? boolean all that stands below the task is one block: fold it, closed or open
 ---@field left? integer lines more that there would be without a limit
 
 ---@alias cursor_agent.render.Chunk { [1]: string, [2]: string? } text and highlight group
@@ -95,12 +96,29 @@ function M.streams(kind)
   return kind == "agent" or kind == "thought"
 end
 
----Whether an empty line stands between two entries. Tool calls form a compact list.
----@param before string? kind of the entry above
+---What an entry that stands below a task begins its lines with.
+---@param entry cursor_agent.Entry
+---@return string
+function M.indent(entry)
+  return ("  "):rep(entry.depth or (entry.parent and 1 or 0))
+end
+
+local WORDS = { agent = true, thought = true, user = true }
+
+---Whether an empty line stands between two entries. Tool calls form a compact list, and so does what stands below a task,
+---except that messages are told apart.
+---@param above { kind: string, depth: integer }? the entry above
 ---@param kind string
+---@param depth integer
 ---@return boolean
-function M.gap(before, kind)
-  return before ~= nil and not (before == "tool" and kind == "tool")
+function M.gap(above, kind, depth)
+  if not above then
+    return false
+  elseif depth > 0 then
+    return above.depth == depth and WORDS[above.kind] == true and WORDS[kind] == true
+  end
+  local before = above.depth > 0 and "tool" or above.kind
+  return not (before == "tool" and kind == "tool")
 end
 
 ---@param entry cursor_agent.Entry

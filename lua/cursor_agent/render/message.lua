@@ -266,7 +266,7 @@ end
 ---@return cursor_agent.render.Block
 function M.prompt(entry, context)
   local b = render.builder()
-  local nested = entry.parent and "  " or ""
+  local nested = render.indent(entry)
   local function bar(row)
     b:mark(row, #nested, {
       virt_text = { { context.icons.user, "CursorAgentUserBar" } },
@@ -308,7 +308,7 @@ end
 ---@return cursor_agent.render.Chunk[]
 ---@return cursor_agent.render.Aside[]?
 function M.thought_title(entry, context)
-  local nested = entry.parent and "  " or ""
+  local nested = render.indent(entry)
   local title = { nested .. context.icons.active .. " ", "CursorAgentThoughtTitle" }
   if not entry.done then
     return { title, { "Thinking", "CursorAgentThoughtTitle" } }, {

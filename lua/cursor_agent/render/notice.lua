@@ -24,7 +24,7 @@ local function add_text(b, entry, context)
   local level = entry.level or "info"
   local hl = level == "error" and "CursorAgentError" or level == "warning" and "CursorAgentWarning" or "CursorAgentInfo"
   local icon = context.icons[level] or context.icons.info
-  local nested = entry.parent and "  " or ""
+  local nested = render.indent(entry)
   for i, line in ipairs(lines_of(entry.text)) do
     local lead = i == 1 and icon .. " " or line:find("^%s") and "" or "  "
     b:line({ { nested .. lead, hl }, { line, hl } })

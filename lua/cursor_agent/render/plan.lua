@@ -55,7 +55,7 @@ end
 function M.render(entry, context)
   local b = render.builder()
   local todos = entry.todos or {}
-  local nested = entry.parent and "  " or ""
+  local nested = render.indent(entry)
   local done, all = M.progress(todos)
   local head = {
     { nested .. "Todos ", "CursorAgentVerb" },

@@ -36,6 +36,9 @@ local PLACEHOLDERS = {
   ["write"] = true,
   ["delete"] = true,
   ["search"] = true,
+  ["grep"] = true,
+  ["find"] = true,
+  ["glob"] = true,
 }
 
 ---A call that ended without success, in whichever way the agent says so: Cursor reports `completed` with exit 1.
@@ -52,9 +55,9 @@ end
 ---@return string icon
 ---@return string hl
 local function state(tool, icons)
-  if tool.decision then
+  if tool.decision or (tool.task and (tool.task.waiting or tool.task.state == "requires_action")) then
     return icons.waiting, "CursorAgentWaiting"
-  elseif tool.rejected then
+  elseif tool.rejected or tool.status == "rejected" then
     -- Whatever the agent calls it: Cursor says `completed`, Claude `failed`, Gemini nothing.
     return icons.cancelled, "CursorAgentCancelled"
   elseif M.failed(tool) then
@@ -111,7 +114,10 @@ local function subject(tool, where, context)
       { format.first_line(tool.task.description or title, 200), "CursorAgentToolTitle" },
     } ---@type cursor_agent.render.Chunk[]
     if #about > 0 then
-      chunks[2] = { "  " .. table.concat(about, " · "), "CursorAgentDetail" }
+      chunks[#chunks + 1] = { "  " .. table.concat(about, " · "), "CursorAgentDetail" }
+    end
+    if tool.task.about then
+      chunks[#chunks + 1] = { "  " .. format.first_line(tool.task.about, 200), "CursorAgentDetail" }
     end
     return chunks
   end
@@ -125,6 +131,14 @@ local function subject(tool, where, context)
     if verb and title:lower():find(verb:lower() .. " ", 1, true) == 1 then
       -- It stands before it already.
       title = vim.trim(title:sub(#verb + 1))
+    end
+    if tool.query and PLACEHOLDERS[title:lower()] then
+      return { { format.first_line(tool.query, 400), "CursorAgentToolTitle" } }
+    elseif tool.query and not title:find(tool.query, 1, true) then
+      return {
+        { format.first_line(title, 200), "CursorAgentToolTitle" },
+        { "  " .. format.first_line(tool.query, 200), "CursorAgentDetail" },
+      }
     end
     return { { format.first_line(title:match("^`([^`]*)`$") or title, 400), "CursorAgentToolTitle" } }
   end
@@ -215,7 +229,7 @@ end
 ---@param indent string
 local function add_places(b, tool, where, diffs, context, indent)
   local gutter = { indent .. context.icons.gutter .. " ", "CursorAgentGutter" }
-  local shown, left = 0, 0
+  local shown, left = 0, tool.more_locations or 0
   for _, place in ipairs(where) do
     if not diffs[place.path] and shown < context.output_lines then
       shown = shown + 1
@@ -287,6 +301,31 @@ local function add_attachment(b, content, number, context, indent)
   end
 end
 
+---How a subagent stands, right of its task.
+---@param entry cursor_agent.Entry
+---@param task cursor_agent.Task
+---@return cursor_agent.render.Aside[]
+local function task_asides(entry, task)
+  local list = {} ---@type cursor_agent.render.Aside[]
+  local tool = entry.tool --[[@as cursor_agent.ToolCall]]
+  if task.waiting or task.state == "requires_action" then
+    return { { text = "needs approval", hl = "CursorAgentWaiting" } }
+  elseif task.state == "unknown" or task.state == "ended" then
+    list[1] = { text = task.state, hl = "CursorAgentAside" }
+  elseif tool.status == "cancelled" then
+    list[1] = { text = "cancelled", hl = "CursorAgentAside" }
+  elseif task.stop_reason and task.stop_reason ~= "end_turn" and task.stop_reason ~= "error" then
+    list[1] = { text = (task.stop_reason:gsub("_", " ")), hl = "CursorAgentAside" }
+  end
+  local duration = task.duration_ms or tool.duration_ms or entry.duration_ms
+  if tool.status == "in_progress" and task.state ~= "unknown" then
+    list[#list + 1] = { since = entry.started_ms, hl = "CursorAgentAside" }
+  elseif duration and tool.status ~= "in_progress" then
+    list[#list + 1] = { text = format.duration(duration), hl = "CursorAgentAside" }
+  end
+  return list
+end
+
 ---@param entry cursor_agent.Entry
 ---@param context cursor_agent.render.Context
 ---@return cursor_agent.render.Block
@@ -295,7 +334,7 @@ function M.render(entry, context)
   local b = render.builder()
   local where = M.places(tool)
   local icon, icon_hl = state(tool, context.icons)
-  local nested = entry.parent and "  " or ""
+  local nested = render.indent(entry)
   local verb = tool.task and "Task" or tool.image and "Image" or VERBS[tool.kind] or "Tool"
 
   local chunks = {
@@ -322,8 +361,10 @@ function M.render(entry, context)
   local asides = {} ---@type cursor_agent.render.Aside[]
   if tool.decision then
     table.insert(asides, { text = "waits for you", hl = "CursorAgentWaiting" })
-  elseif tool.rejected then
-    table.insert(asides, { text = "rejected", hl = "CursorAgentAside" })
+  elseif tool.task and not tool.rejected then
+    asides = task_asides(entry, tool.task)
+  elseif tool.rejected or tool.status == "cancelled" then
+    table.insert(asides, { text = tool.rejected and "rejected" or "cancelled", hl = "CursorAgentAside" })
   elseif tool.status == "in_progress" then
     table.insert(asides, { since = entry.started_ms, hl = "CursorAgentAside" })
   else
@@ -342,6 +383,12 @@ function M.render(entry, context)
   for _, content in ipairs(tool.content or {}) do
     if content.type == "diff" then
       diffs[content.path or ""] = true
+    end
+  end
+  if tool.task and tool.task.error then
+    local gutter = { indent .. context.icons.gutter .. " ", "CursorAgentGutter" }
+    for _, line in ipairs(vim.split(vim.trim(tool.task.error), "\r?\n")) do
+      b:line({ gutter, { line, "CursorAgentFailed" } })
     end
   end
   add_places(b, tool, vim.list_slice(where, 2), diffs, context, indent)
@@ -369,8 +416,14 @@ function M.render(entry, context)
   end
   add_counts(b, rest, context, indent)
 
-  if #b.lines > 1 then
-    local settled = tool.status == "completed" or tool.status == "cancelled"
+  if tool.task then
+    -- What the subagent says and does follows; together it is one block.
+    local ends = { completed = true, failed = true, cancelled = true, rejected = true }
+    if ends[tool.status] and not tool.decision and not tool.task.waiting then
+      b.block = context.fold_tools
+    end
+  elseif #b.lines > 1 then
+    local settled = tool.status == "completed" or tool.status == "cancelled" or tool.status == "rejected"
     b.closed = context.fold_tools and settled and not M.failed(tool) and not next(diffs) and not tool.decision
   end
   return b

@@ -10,8 +10,6 @@ pub struct Profile {
     pub initialize: Value,
     /// The answer to `session/new`, without the id.
     pub session: Value,
-    /// What its status command prints.
-    pub status: Option<String>,
 }
 
 impl Profile {
@@ -24,7 +22,6 @@ impl Profile {
                 command: command("agent acp"),
                 cwd: "/project".to_owned(),
                 auth_method: Some("cursor_login".to_owned()),
-                status_command: Some(command("agent status")),
                 login_command: Some(command("agent login")),
                 cursor: true,
                 ..AgentSpec::default()
@@ -54,7 +51,6 @@ impl Profile {
                 },
                 "configOptions": Self::options("agent", "default"),
             }),
-            status: Some("✓ Logged in as somebody@example.com\n".to_owned()),
         }
     }
 
@@ -106,7 +102,6 @@ impl Profile {
                 "agentInfo": { "name": "plain", "title": "Plain Agent", "version": "1.0.0" },
             }),
             session: json!({}),
-            status: None,
         }
     }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use acp::message::Message;
 use cursor_agent::agent::AgentSpec;
 use cursor_agent::decision::Answer;
-use cursor_agent::effect::{Effect, Timer};
+use cursor_agent::effect::{Effect, Judging, Timer};
 use cursor_agent::engine::{Engine, Now, Refused};
 use cursor_agent::ids::{DecisionId, EditorId, Key, Proc};
+use cursor_agent::policy::{Case, Disk};
 use cursor_agent::process::{Exit, Launch};
 use cursor_agent::serve::EditorReply;
 use cursor_agent::session::{Block, PromptSpec, Wanted};
@@ -17,6 +18,20 @@ use super::{Mirror, Profile, schema};
 
 /// When the tests begin, wall clock.
 const START_MS: u64 = 1_700_000_000_000;
+
+/// A disk that holds links and nothing else.
+#[derive(Debug, Default)]
+pub struct Links(pub BTreeMap<String, String>);
+
+impl Disk for Links {
+    fn link(&self, path: &str) -> Option<String> {
+        self.0.get(path).cloned()
+    }
+
+    fn ignores_case(&self, _: &str) -> bool {
+        false
+    }
+}
 
 /// A process as the driver would hold it.
 #[derive(Debug)]
@@ -50,6 +65,11 @@ pub struct World {
     /// How much is drained at once; None leaves it to the test.
     pub budget: Option<usize>,
     pub now_ms: u64,
+    /// The links of the disk.
+    pub disk: Links,
+    /// Rules are asked only when the test says so.
+    pub holds_judging: bool,
+    judging: Vec<(Judging, Case)>,
     timers: Vec<(u64, Timer)>,
     wires: BTreeMap<Proc, Wire>,
     newest: Option<Proc>,
@@ -65,6 +85,9 @@ impl World {
             profile,
             budget: Some(64 * 1024),
             now_ms: 0,
+            disk: Links::default(),
+            holds_judging: false,
+            judging: Vec::new(),
             timers: Vec::new(),
             wires: BTreeMap::new(),
             newest: None,
@@ -140,8 +163,39 @@ impl World {
                     );
                     self.effects.push(effect);
                 }
+                Effect::Judge { whose, case } => {
+                    if self.holds_judging {
+                        self.judging.push((whose, *case));
+                    } else {
+                        let judged = case.judge(&self.disk);
+                        self.engine.on_judged(whose, judged);
+                        self.perform();
+                    }
+                }
                 other => self.effects.push(other),
             }
+        }
+    }
+
+    /// Judges what was held back last.
+    pub fn judge_newest(&mut self) {
+        if let Some((whose, case)) = self.judging.pop() {
+            let judged = case.judge(&self.disk);
+            self.act(|engine| engine.on_judged(whose, judged));
+        }
+    }
+
+    /// Judges what was held back, newest first.
+    pub fn judge_backwards(&mut self) {
+        self.judging.reverse();
+        self.judge();
+    }
+
+    /// Judges what was held back, oldest first.
+    pub fn judge(&mut self) {
+        for (whose, case) in std::mem::take(&mut self.judging) {
+            let judged = case.judge(&self.disk);
+            self.act(|engine| engine.on_judged(whose, judged));
         }
     }
 
@@ -184,13 +238,6 @@ impl World {
         let Some(profile) = self.profile.clone() else {
             return;
         };
-        let asked = |effect: &Effect| matches!(effect, Effect::Ask { .. });
-        if let Some(at) = self.effects.iter().position(asked) {
-            let Effect::Ask { proc, .. } = self.effects.remove(at) else {
-                return;
-            };
-            return self.act(|engine| engine.on_asked(proc, profile.status));
-        }
         let answer = self.wires.iter_mut().find_map(|(proc, wire)| {
             let sessions = wire.sessions + 1;
             let (line, seen) = wire.lines.iter_mut().find(|(line, seen)| {
@@ -376,6 +423,7 @@ impl World {
         let spec = PromptSpec {
             text: text.to_owned(),
             blocks: Vec::new(),
+            ..Default::default()
         };
         self.act(|engine| engine.prompt(key, spec)).unwrap().0
     }
@@ -384,8 +432,17 @@ impl World {
     pub fn prompt_with(&mut self, key: Key, text: &str, blocks: Value) -> Vec<Value> {
         let blocks: Vec<Block> = serde_json::from_value(blocks).unwrap();
         let text = text.to_owned();
-        self.act(|engine| engine.prompt(key, PromptSpec { text, blocks }))
-            .unwrap();
+        self.act(|engine| {
+            engine.prompt(
+                key,
+                PromptSpec {
+                    text,
+                    blocks,
+                    ..Default::default()
+                },
+            )
+        })
+        .unwrap();
         let request = self.take("session/prompt");
         let written = request["params"]["prompt"].as_array().unwrap().clone();
         self.end_turn(&request, "end_turn");

@@ -276,7 +276,7 @@ impl FromValue for Todo {
             other => return Err(other),
         };
         let id = fields.take::<Text>("id").map(|Text(id)| id);
-        let content = fields.take_any(&["content", "title", "text"]);
+        let content = fields.take_any(&["content", "title", "text", "description"]);
         if id.is_none() && content.is_none() {
             return Err(Value::Object(fields));
         }
@@ -305,13 +305,13 @@ string_enum!(
     /// How far a todo is.
     TodoStatus {
         /// Not begun.
-        Pending = "pending",
+        Pending = "pending" | "TODO_STATUS_PENDING" | "TODO_STATUS_UNSPECIFIED",
         /// Being done.
-        InProgress = "in_progress" | "inProgress",
+        InProgress = "in_progress" | "inProgress" | "TODO_STATUS_IN_PROGRESS",
         /// Done.
-        Completed = "completed",
+        Completed = "completed" | "TODO_STATUS_COMPLETED",
         /// Not to be done any more.
-        Cancelled = "cancelled" | "canceled",
+        Cancelled = "cancelled" | "canceled" | "TODO_STATUS_CANCELLED",
     }
 );
 

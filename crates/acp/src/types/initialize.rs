@@ -37,6 +37,9 @@ pub struct ClientCapabilities {
     /// `elicitation/*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapabilities>,
+    /// Sessions of subagents, and what they tell each other. Unstable in the schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagents: Option<Empty>,
     /// `_meta`: Cursor looks for `parameterizedModelPicker` here.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Object>,

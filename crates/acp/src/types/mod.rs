@@ -1,4 +1,5 @@
-//! Params and results, by topic. What arrives implements [`FromValue`], what is sent `Serialize`.
+//! Params and results, by topic. What arrives implements [`FromValue`], what is sent `Serialize`; what a client sends and an
+//! agent reads, or the other way round, does both.
 //!
 //! Every type that arrives keeps what it does not know in `extra`, so that a later version, or another agent's own
 //! field, is only a lookup away.
@@ -8,11 +9,14 @@ mod config;
 mod content;
 pub mod cursor;
 mod elicitation;
+mod from_agent;
+mod from_client;
 mod fs;
 mod initialize;
 mod mcp;
 mod permission;
 mod session;
+mod subagent;
 mod terminal;
 mod tool_call;
 mod update;
@@ -26,6 +30,7 @@ pub use initialize::*;
 pub use mcp::*;
 pub use permission::*;
 pub use session::*;
+pub use subagent::*;
 pub use terminal::*;
 pub use tool_call::*;
 pub use update::*;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ConfigOption, ContentBlock, SessionId, ToolCall};
+use super::{ConfigOption, ContentBlock, SessionId, SessionMessage, SubagentUpdate, ToolCall};
 use crate::lenient::{Fields, FromValue, Object, Patch, Unknown, string_enum};
 
 /// The params of `session/update`.
@@ -67,6 +67,12 @@ pub enum SessionUpdate {
     Compaction(CompactionUpdate),
     /// `compaction_summary_chunk`.
     CompactionSummaryChunk(CompactionSummaryChunk),
+    /// `subagent_update`, `subagent_spawned`, `subagent_state_update`.
+    Subagent(Box<SubagentUpdate>),
+    /// `session_message`: a whole message between sessions.
+    SessionMessage(Box<SessionMessage>),
+    /// `session_message_chunk`: more of one.
+    SessionMessageChunk(Box<SessionMessage>),
     /// Any other kind, and a known kind without what it cannot do without.
     Unknown(Unknown),
 }
@@ -91,6 +97,16 @@ impl FromValue for SessionUpdate {
             "notice" => read(rest, Self::Notice),
             "compaction_update" => read(rest, Self::Compaction),
             "compaction_summary_chunk" => read(rest, Self::CompactionSummaryChunk),
+            form @ ("subagent_update" | "subagent_spawned" | "subagent_state_update") => {
+                SubagentUpdate::from_value(rest).map(|mut update| {
+                    update.draft = form != "subagent_update";
+                    Self::Subagent(Box::new(update))
+                })
+            }
+            "session_message" => SessionMessage::from_value(rest)
+                .map(|message| Self::SessionMessage(Box::new(message))),
+            "session_message_chunk" => SessionMessage::from_value(rest)
+                .map(|message| Self::SessionMessageChunk(Box::new(message))),
             _ => Err(rest),
         };
         Ok(update.unwrap_or_else(|mut raw| {

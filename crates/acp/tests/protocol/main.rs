@@ -5,6 +5,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod conversation;
+mod directions;
 mod framing;
 mod message;
 mod peer;

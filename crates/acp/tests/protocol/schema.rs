@@ -234,6 +234,7 @@ fn initialize_is_sent() {
                 form: Some(Empty {}),
                 url: Some(Empty {}),
             }),
+            subagents: Some(Empty {}),
             meta: meta("parameterizedModelPicker"),
         },
         client_info: Some(Implementation {

@@ -31,7 +31,8 @@ fn update(value: Value) -> SessionUpdate {
 fn unknown_updates_are_kept_whole() {
     let cases = [
         json!({ "sessionUpdate": "current_model_update", "currentModelId": "m" }),
-        json!({ "sessionUpdate": "subagent_update", "sessionId": "sub", "title": "T" }),
+        json!({ "sessionUpdate": "subagent_update", "content": "of nobody" }),
+        json!({ "sessionUpdate": "session_summary", "content": [] }),
         // Known, but without what it cannot do without.
         json!({ "sessionUpdate": "agent_message_chunk", "text": "hi" }),
         json!({ "sessionUpdate": "agent_message_chunk", "content": 5 }),

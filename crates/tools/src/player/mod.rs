@@ -22,6 +22,7 @@ use self::{
 };
 use crate::{
     cursor::Cursor,
+    cursor_2026_10::Cursor202610,
     error::Error,
     host::{self, Manners},
     login::{Login, state_dir},
@@ -113,12 +114,14 @@ impl Player {
             });
         }
         let login = Login::new(&state_dir(), !scenario.signed_out);
+        let commands = vec![json!({ "name": "simplify", "description": "Simplify the code" })];
         let profile: Box<dyn Profile> = match scenario.profile {
             ProfileName::Cursor => {
-                let commands =
-                    vec![json!({ "name": "simplify", "description": "Simplify the code" })];
                 let login = scenario.signed_out.then(|| login.clone());
                 Box::new(Cursor::new(sessions, commands, login))
+            }
+            ProfileName::Cursor202610 => {
+                Box::new(Cursor202610::new(sessions, commands, login.clone()))
             }
             ProfileName::Plain => Box::new(Plain::new(sessions)),
         };
@@ -233,6 +236,9 @@ impl Player {
             let error = RpcError::invalid_params("Invalid params");
             return self.wire.answer(&id, &Err(error));
         };
+        if self.profile.borrow().outlives_stdin() {
+            self.manners.ignore_eof.set(true);
+        }
         let text = prompt_text(params);
         self.remember_prompt(&session, &text);
         let number = self.prompts.replace(self.prompts.get() + 1);

@@ -21,6 +21,7 @@ use crate::{
     host, process,
     profile::merge,
     scenario::{BigText, Chunks, Hang, Ids, Request, Step},
+    session_store,
     wire::{ClientAnswer, call},
 };
 
@@ -182,6 +183,14 @@ impl Player {
                 let path = in_cwd(context, path);
                 if let Err(error) = std::fs::remove_file(&path) {
                     self.fail(&format!("remove_file: {}: {error}", path.display()));
+                }
+            }
+            Step::Store(usage) => {
+                let id = context.vars.fill_text("${session}");
+                if let Some(path) = session_store::path(&id)
+                    && let Err(error) = session_store::write(&path, *usage)
+                {
+                    self.fail(&format!("store: {}: {error}", path.display()));
                 }
             }
             Step::Stderr(text) => {

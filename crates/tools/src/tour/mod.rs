@@ -1,7 +1,7 @@
 //! The guided tour: an agent for `make demo` that needs no account and no network.
 //!
 //! `texts` is what it says, `stations` what it does in each answer, `turn` how an answer is given, `project` the files it edits. On the wire it
-//! is Cursor's CLI (`cursor`); files are written by itself, `fs/*` and `terminal/*` are never called.
+//! is today's Cursor (`cursor_2026_10`), except that it ends with its client; files are written by itself, `fs/*` and `terminal/*` are never called.
 
 mod project;
 mod stations;
@@ -24,7 +24,7 @@ use self::{
     turn::{Cancelled, Turn},
 };
 use crate::{
-    cursor::Cursor,
+    cursor_2026_10::Cursor202610,
     error::Error,
     host::{self, Manners},
     login::{Login, state_dir},
@@ -45,15 +45,16 @@ pub async fn guide() -> Result<(), Error> {
     let sessions = Sessions::kept_in(state_dir().join("sessions"));
     let tour = Rc::new(Tour {
         wire,
-        profile: RefCell::new(Cursor::new(
+        profile: RefCell::new(Cursor202610::new(
             sessions,
             stations::slash_commands(),
-            Some(login.clone()),
+            login.clone(),
         )),
         login,
         pace: Pace::from_env(),
         turns: RefCell::default(),
         calls: Cell::new(0),
+        failed: Cell::new(false),
     });
     let manners = Rc::new(Manners::default());
     host::watch_sigterm(&tour.wire, &manners)?;
@@ -68,12 +69,14 @@ pub async fn guide() -> Result<(), Error> {
 #[derive(Debug)]
 struct Tour {
     wire: Wire,
-    profile: RefCell<Cursor>,
+    profile: RefCell<Cursor202610>,
     login: Login,
     pace: Pace,
     /// The running turn of each session.
     turns: RefCell<Vec<(String, watch::Sender<bool>)>>,
     calls: Cell<usize>,
+    /// The answer that fails has failed, so that it works the next time.
+    failed: Cell<bool>,
 }
 
 impl Tour {

@@ -17,6 +17,9 @@ const SHOWN_LINES: usize = 10;
 /// So many paragraphs are long enough to be stopped.
 const LONG_PARAGRAPHS: usize = 60;
 
+/// The option that makes a permission a question, and leaves it out.
+const SKIP_OPTION: &str = "__ask_question_skip__";
+
 /// What a todo seems to take.
 const TODO_MS: u64 = 900;
 
@@ -30,6 +33,7 @@ pub enum Station {
     Todos,
     Task,
     Modes,
+    Fail,
     Long,
     End,
     Help,
@@ -45,6 +49,7 @@ pub const WAY: &[Station] = &[
     Station::Todos,
     Station::Task,
     Station::Modes,
+    Station::Fail,
     Station::Long,
     Station::End,
 ];
@@ -62,6 +67,11 @@ const WORDS: &[(&str, Station, &str)] = &[
     ("todos", Station::Todos, "Keep a list of todos"),
     ("task", Station::Task, "Send a subagent"),
     ("modes", Station::Modes, "Show mode, model and options"),
+    (
+        "fail",
+        Station::Fail,
+        "Fail once, to try sending the prompt again",
+    ),
     (
         "long",
         Station::Long,
@@ -94,6 +104,7 @@ impl Station {
             Self::Todos => todos(turn).await,
             Self::Task => task(turn).await,
             Self::Modes => modes(turn).await,
+            Self::Fail => fail(turn).await,
             Self::Long => long(turn).await,
             Self::End => turn.say(texts::END).await,
             Self::Help => help(turn).await,
@@ -216,7 +227,34 @@ async fn ask(turn: &Turn) -> Played {
         ("skipped", _) => turn.say(texts::ASK_SKIPPED).await?,
         _ => turn.say(texts::ASK_CANCELLED).await?,
     }
+    turn.say(texts::ASK_AGAIN).await?;
+    ask_as_permission(turn).await?;
     turn.say(texts::ASK_END).await
+}
+
+/// A question in the other shape the real one gives it: a permission whose options are the answers.
+async fn ask_as_permission(turn: &Turn) -> Played {
+    let option =
+        |id: &str, name: &str, kind: &str| json!({ "optionId": id, "name": name, "kind": kind });
+    let id = turn.tour.next_call_id();
+    let params = json!({
+        "sessionId": turn.session,
+        "toolCall": { "toolCallId": id, "title": "Which colour is the greeting?", "kind": "other", "status": "pending" },
+        "options": [
+            option("green", "Green", "allow_once"),
+            option("blue", "Blue", "allow_once"),
+            option(SKIP_OPTION, "Skip", "reject_once"),
+        ],
+    });
+    let chosen = turn.choice(params).await?;
+    turn.tool_update(&id, json!({ "status": "completed" }));
+    match chosen.filter(|option| option != SKIP_OPTION) {
+        Some(colour) => {
+            turn.say_literally(&format!("- colour: **{colour}**\n"))
+                .await
+        }
+        None => turn.say(texts::ASK_NO_COLOUR).await,
+    }
 }
 
 async fn plan(turn: &Turn) -> Played {
@@ -273,7 +311,7 @@ async fn todos(turn: &Turn) -> Played {
     ];
     update_todos(turn, json!(todos), false).await?;
     work_through(turn, &todos[..3]).await?;
-    let dropped = json!([todo("boast", "Tell everybody", "cancelled")]);
+    let dropped = json!([{ "id": "boast", "status": "cancelled" }]);
     update_todos(turn, dropped, true).await?;
     turn.say(texts::TODOS_END).await
 }
@@ -282,18 +320,30 @@ async fn todos(turn: &Turn) -> Played {
 async fn work_through(turn: &Turn, todos: &[Value]) -> Played {
     for todo in todos {
         for status in ["in_progress", "completed"] {
-            let mut todo = todo.clone();
-            todo["status"] = json!(status);
-            update_todos(turn, json!([todo]), true).await?;
+            let changed = json!({ "id": todo["id"], "status": status });
+            update_todos(turn, json!([changed]), true).await?;
             turn.pause(TODO_MS).await?;
         }
     }
     Ok(())
 }
 
-/// A request with an id, though Cursor's documentation calls it a notification.
+/// A list as the real one writes it: a tool call with the whole of it, and a request with an id though the documentation
+/// calls it a notification. What changes later is a request alone, with nothing but what changed.
 async fn update_todos(turn: &Turn, todos: Value, merge: bool) -> Played {
-    let params = json!({ "toolCallId": turn.tour.next_call_id(), "todos": todos, "merge": merge });
+    let id = turn.tour.next_call_id();
+    if !merge {
+        let mut input = json!({ "_toolName": "updateTodos", "todos": todos, "merge": merge });
+        for todo in input["todos"].as_array_mut().into_iter().flatten() {
+            let status = todo["status"].as_str().unwrap_or_default().to_uppercase();
+            todo["status"] = json!(format!("TODO_STATUS_{status}"));
+        }
+        let mut call = cursor::placeholder(&id, "Update TODOs", "other");
+        call["rawInput"] = input;
+        turn.update(&call);
+        turn.tool_update(&id, json!({ "status": "completed" }));
+    }
+    let params = json!({ "toolCallId": id, "todos": todos, "merge": merge });
     let _ = turn.request("cursor/update_todos", params).await?;
     Ok(())
 }
@@ -316,11 +366,31 @@ async fn task(turn: &Turn) -> Played {
             "rawInput": { "description": description, "prompt": prompt, "subagentType": "explore" },
         }),
     );
-    turn.pause(TODO_MS * 2).await?;
+    // It has a session of its own, in which it speaks and works.
+    let agent_id = format!("agent-{id}");
+    turn.update(&json!({
+        "sessionUpdate": "subagent_spawned", "subagentSessionId": agent_id, "name": description, "parentToolCallId": id,
+    }));
+    let said = json!({ "type": "text", "text": "I list the files first." });
+    turn.update_of(
+        &agent_id,
+        &json!({ "sessionUpdate": "agent_message_chunk", "content": said }),
+    );
+    turn.pause(TODO_MS).await?;
+    turn.update_of(
+        &agent_id,
+        &json!({
+            "sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "search", "status": "completed",
+        }),
+    );
+    turn.pause(TODO_MS).await?;
+    turn.update(&json!({
+        "sessionUpdate": "subagent_state_update", "subagentSessionId": agent_id, "state": "completed",
+    }));
     let files = std::fs::read_dir(&turn.cwd).map_or(0, |entries| entries.flatten().count());
     let params = json!({
         "toolCallId": id, "description": description, "prompt": prompt, "subagentType": "explore",
-        "agentId": format!("agent-{id}"), "durationMs": TODO_MS * 2,
+        "agentId": agent_id, "durationMs": TODO_MS * 2,
     });
     let _ = turn.request("cursor/task", params).await?;
     let report = format!("There are {files} entries at the top of this project.");
@@ -336,6 +406,19 @@ async fn modes(turn: &Turn) -> Played {
     ))
     .await?;
     turn.say(texts::MODES_END).await
+}
+
+/// Fails the first time, as the real one does: by its text. The same prompt again leads here again.
+async fn fail(turn: &Turn) -> Played {
+    let failed = turn.tour.failed.replace(!turn.tour.failed.get());
+    if failed {
+        return turn.say(texts::FAIL_AGAIN).await;
+    }
+    let here = WAY.iter().position(|station| *station == Station::Fail);
+    turn.tour.with_session(&turn.session, |session| {
+        session.station = here.unwrap_or(session.station);
+    });
+    turn.say(texts::FAIL).await
 }
 
 async fn long(turn: &Turn) -> Played {

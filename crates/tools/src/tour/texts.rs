@@ -33,6 +33,8 @@ const KEYS: &[(&str, &str)] = &[
     ("go_key", "`<CR>`"),
     ("explain_key", "`K`"),
     ("keys_key", "`g?`"),
+    ("retry", "`:CursorAgent retry`"),
+    ("retry_key", "`R`"),
 ];
 
 /// A text as it is said: with the keys in it.
@@ -70,6 +72,7 @@ Send one of these words, or **next** to be led:
 - **todos**: I keep a list while I work
 - **task**: I send a subagent
 - **modes**: modes, models and their options
+- **fail**: an answer that fails, to try sending the prompt again
 - **long**: a long answer, to try stopping me
 - **help**: the keys and commands of this plugin
 
@@ -127,6 +130,9 @@ Two questions. {choose_key} chooses, {answer_key} answers, {skip_key} skips, {la
 ";
 pub const ASK_SKIPPED: &str = "You skipped it, so I decide: tabs, and nothing else.\n";
 pub const ASK_CANCELLED: &str = "Never mind, I do not have to know.\n";
+pub const ASK_AGAIN: &str =
+    "\nOne more. It comes in the shape of a permission, but no rule of yours may answer it.\n\n";
+pub const ASK_NO_COLOUR: &str = "Then without a colour.\n";
 pub const ASK_END: &str = "\n**next**: I make a plan.\n";
 
 pub const PLAN_THOUGHT: &str = "Three small steps, in an order that can be stopped after each.";
@@ -145,16 +151,22 @@ pub const TODOS: &str =
     "I keep a list while I work. {todos} shows it whole; the chat shows how far I am.\n\n";
 pub const TODOS_END: &str = "All done. **next**: I send somebody else.\n";
 
-pub const TASK: &str =
-    "A subagent looks around while I wait. Its row tells what it does and how long it took.\n\n";
+pub const TASK: &str = "A subagent looks around while I wait. All it does is one block, folded when it is done; `<CR>` on it opens it alone.\n\n";
 pub const TASK_END: &str = "It is back. **next**: modes and models.\n";
 
 pub const MODES_END: &str = "\
 - {mode_plan} and {mode_ask}: I read, but write and run nothing. {mode_agent} brings me back
 - {model} chooses the model, {option} its effort, speed and whatever else it has; the list changes with the model
 
-**next**: a long answer, to try stopping me.
+**next**: an answer that fails.
 ";
+
+pub const FAIL: &str = "\
+Now and then a model does not answer. Cursor says so in its text, and the turn counts as failed: {retry}, or {retry_key} in the chat, \
+sends the same prompt again, and **next** does here too.
+
+Error: RetriableError: [unavailable] The model provider is overloaded";
+pub const FAIL_AGAIN: &str = "This time it worked. **next**: a long answer, to try stopping me.\n";
 
 pub const LONG: &str = "\
 This answer is long. {cancel} stops it: what was said stays, and the next prompt goes on from there. Or write the next prompt now: it \
@@ -186,6 +198,7 @@ pub const HELP: &str = "\
 - stop the turn: {cancel}
 - look at what was changed: {review}
 - see the todos: {todos}
+- send the last prompt again: {retry}
 - change mode, model, options: {mode_plan}, {model}, {option}
 - begin anew, go back: {new}, {sessions}
 

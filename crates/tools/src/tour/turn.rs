@@ -109,6 +109,11 @@ impl Turn {
         self.tour.remember(&self.session, update);
     }
 
+    /// Sends an update of another session: a subagent's.
+    pub fn update_of(&self, session: &str, update: &Value) {
+        self.tour.wire.update(session, update);
+    }
+
     pub async fn request(&self, method: &str, params: Value) -> Played<ClientAnswer> {
         let id = json!(self.tour.wire.next_id());
         let answer = self.tour.wire.request(&id, method, Some(params));
@@ -156,7 +161,15 @@ impl Turn {
     /// asked first; whether it was done.
     pub async fn edit(&self, change: &Change, ask: bool) -> Played<bool> {
         let id = self.tool_call("Edit File", "edit").await?;
-        let diff = json!([{ "type": "diff", "path": change.path, "oldText": change.old, "newText": change.new }]);
+        // As the real one sends a new file: the headers of a diff, one sign short, in its texts.
+        let (old, new) = match &change.old {
+            Some(old) => (old.clone(), change.new.clone()),
+            None => (
+                "-- /dev/null".to_owned(),
+                format!("++ b/{}\n{}", change.name, change.new),
+            ),
+        };
+        let diff = json!([{ "type": "diff", "path": change.path, "oldText": old, "newText": new }]);
         let details = json!({
             "title": format!("Edit {}", change.name), "kind": "edit",
             "locations": [{ "path": change.path }], "rawInput": { "path": change.path },
@@ -195,13 +208,17 @@ impl Turn {
         }
     }
 
-    async fn permission(&self, params: Value) -> Played<Permission> {
+    /// The option the user chose, if any.
+    pub async fn choice(&self, params: Value) -> Played<Option<String>> {
         let answer = self.request("session/request_permission", params).await?;
-        let option = answer.ok().and_then(|result| {
+        Ok(answer.ok().and_then(|result| {
             let outcome = &result["outcome"];
             outcome["optionId"].as_str().map(str::to_owned)
-        });
-        Ok(match option.as_deref() {
+        }))
+    }
+
+    async fn permission(&self, params: Value) -> Played<Permission> {
+        Ok(match self.choice(params).await?.as_deref() {
             Some("allow-once") => Permission::Once,
             Some("allow-always") => Permission::Always,
             _ => Permission::No,

@@ -1,0 +1,56 @@
+//! The log: stderr, or the file of `--log`. Stdout belongs to the protocol.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::{Mutex, OnceLock};
+
+use crate::clock;
+
+static FILE: OnceLock<Mutex<File>> = OnceLock::new();
+
+/// Sends the log to a file only its owner can read.
+///
+/// # Errors
+/// When it cannot be opened for writing.
+pub fn to_file(path: &Path) -> io::Result<()> {
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)?;
+    // One that was there already may be open to others.
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    let _ = FILE.set(Mutex::new(file));
+    Ok(())
+}
+
+/// What whoever runs the agent should know.
+pub fn warn(text: &str) {
+    write("warn", text);
+}
+
+/// What only helps to find a mistake: not on stderr, which editors show.
+pub fn debug(text: &str) {
+    if FILE.get().is_some() {
+        write("debug", text);
+    }
+}
+
+fn write(level: &str, text: &str) {
+    let mut line = Vec::new();
+    for part in text.lines() {
+        let _ = writeln!(line, "{} {level} {part}", clock::iso(clock::now_ms()));
+    }
+    // A log that cannot be written is no reason to stop.
+    let _ = match FILE.get() {
+        Some(file) => match file.lock() {
+            Ok(mut file) => file.write_all(&line),
+            Err(_) => Ok(()),
+        },
+        None => io::stderr().write_all(&line),
+    };
+}

@@ -1,0 +1,13 @@
+//! The stores of Cursor's CLI, read only: nothing here writes, locks or makes a file beside them.
+//!
+//! - [`paths`] — where they are.
+//! - [`sqlite`] — a reader of SQLite files that takes no lock.
+//! - [`protobuf`] — the messages inside.
+//! - [`usage`] — how much of the context a session uses.
+//!
+//! `blobEncryptionKey` of a session is never read into memory of ours, let alone shown or logged.
+
+pub mod paths;
+pub mod protobuf;
+pub mod sqlite;
+pub mod usage;

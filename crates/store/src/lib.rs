@@ -1,0 +1,9 @@
+//! What lasts beyond one Neovim. Knows no Neovim and no protocol.
+//!
+//! - [`checkpoint`] — files as they were before each prompt, to go back to.
+//! - [`cursor`] — what Cursor's CLI keeps on disk, read only.
+//! - [`private`] — files and directories only the user can read, from their first byte.
+
+pub mod checkpoint;
+pub mod cursor;
+pub mod private;

@@ -1,0 +1,77 @@
+-- Binds an answer that is typed to the decision that was on the screen when typing began.
+--
+-- `:CursorAgent accept` takes a second to type, and meanwhile another decision may take the place of the one it was meant
+-- for. A call from a script is meant for what waits, and is not held back.
+
+local M = {}
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_typed")
+
+---@type { id: integer?, revision: integer? }? what waited when the command line was entered
+local began
+
+local by_key = false -- what runs now was caused by a key
+local watching = false
+
+---Notes keys while a decision waits: a mapping that answers is a key.
+---@param on boolean
+function M.watch(on)
+  if on == watching then
+    return
+  end
+  watching = on
+  if not on then
+    vim.on_key(nil, NS)
+    return
+  end
+  vim.on_key(function()
+    if not by_key then
+      by_key = true
+      vim.schedule(function()
+        by_key = false
+      end)
+    end
+  end, NS)
+end
+
+---@param current fun(): cursor_agent.Decision? what is on the screen, else what waits
+function M.setup(current)
+  local group = vim.api.nvim_create_augroup("cursor_agent_typed", {})
+  vim.api.nvim_create_autocmd({ "CmdlineEnter", "CmdwinEnter" }, {
+    group = group,
+    desc = "cursor-agent: note the decision a command is typed for",
+    callback = function()
+      local decision = current()
+      began = { id = decision and decision.id, revision = decision and decision.revision }
+    end,
+  })
+  vim.api.nvim_create_autocmd("CmdlineLeave", {
+    group = group,
+    desc = "cursor-agent: forget it when the command has run",
+    callback = function()
+      local left = began
+      vim.schedule(function()
+        if began == left then
+          began = nil
+        end
+      end)
+    end,
+  })
+end
+
+---Whether the user has seen what is about to be answered.
+---@param decision cursor_agent.Decision
+---@param settled boolean it has been on the screen for a moment
+---@return boolean, string?
+function M.saw(decision, settled)
+  if began and began.id == nil then
+    return false, "a decision came up while you typed; nothing was answered"
+  elseif began and (began.id ~= decision.id or began.revision ~= decision.revision) then
+    return false, "another decision came up while you typed; nothing was answered"
+  elseif not began and by_key and not settled then
+    return false, "this decision has only just come up; nothing was answered"
+  end
+  return true
+end
+
+return M

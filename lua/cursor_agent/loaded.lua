@@ -1,0 +1,412 @@
+-- What a buffer knows of its file: the state it was loaded in, the text it had then, and what the disk has now.
+
+local M = {}
+
+---A larger file is reloaded by Neovim's own means: reading and comparing it would be felt while typing.
+M.MAX_BYTES = 10 * 1024 * 1024
+
+---So much text of files that are open is kept, in all.
+local KEPT_BYTES = 64 * 1024 * 1024
+
+---A file of so many bytes is read in no time.
+local AT_ONCE_BYTES = 512 * 1024
+
+---The state of a file that is not there.
+M.NONE = "none"
+
+---A file as it was when its buffer was loaded or written: kept so that a change on disk can be told from one by the user.
+---@class (exact) cursor_agent.loaded.Base
+---@field state string
+---@field bytes string
+
+---@type table<integer, cursor_agent.loaded.Base> by buffer
+local bases = {}
+
+---What is on disk.
+---@class (exact) cursor_agent.loaded.Disk
+---@field state string
+---@field text string its text as Neovim has it, each line with its end
+---@field lines string[] made of it when they are asked for
+---@field eol boolean whether the last line ends in a newline
+---@field bytes string
+
+local NONBLOCK = vim.uv.constants.O_NONBLOCK or 0
+local READ = (vim.uv.constants.O_RDONLY or 0) + NONBLOCK
+
+---What tells one state of a file from another. `plugin/cursor_agent.lua` has the same words.
+---@param stat uv.fs_stat.result?
+---@return string
+function M.state(stat)
+  if not stat then
+    return M.NONE
+  end
+  local m, c = stat.mtime, stat.ctime
+  return ("%d.%d %d.%d %d %d"):format(m.sec, m.nsec, c.sec, c.nsec, stat.size, stat.ino)
+end
+
+---The state a buffer was last loaded or written in, if that is known.
+---@param buf integer
+---@return string?
+function M.known(buf)
+  return vim.b[buf].cursor_agent_loaded
+end
+
+---Takes note that a buffer has all that a file has, or that the user wants none of it.
+---@param buf integer
+---@param disk? { state: string, bytes: string } nothing when there is no file, or it was not read
+function M.note(buf, disk)
+  vim.b[buf].cursor_agent_loaded = disk and disk.state or M.state(vim.uv.fs_stat(vim.api.nvim_buf_get_name(buf)))
+  bases[buf] = disk and { state = disk.state, bytes = disk.bytes } or nil
+end
+
+---A text as Neovim reads a file: each line with its end, the last one as well.
+---@param text string
+---@param buf integer
+---@return string text
+---@return boolean eol whether the last line had one
+function M.whole(text, buf)
+  if vim.bo[buf].fileformat == "dos" then
+    text = text:gsub("\r\n", "\n")
+  end
+  local eol = text == "" or text:sub(-1) == "\n"
+  return eol and text or text .. "\n", eol
+end
+
+---The lines of a text of which each has its end. `vim.split` would be felt.
+---@param text string
+---@return string[]
+function M.cut(text)
+  local lines, n = {}, 0 ---@type string[], integer
+  for line in text:gmatch("([^\n]*)\n") do
+    n = n + 1
+    lines[n] = line
+  end
+  return lines
+end
+
+---Whether two such texts have the same lines. One empty line is none.
+---@param one string
+---@param other string
+---@return boolean
+function M.equal(one, other)
+  return one == other or (#one <= 1 and #other <= 1)
+end
+
+---Names by which Neovim means the order of bytes that iconv does not.
+local BIG_ENDIAN = { ["utf-16"] = "utf-16be", ["ucs-2"] = "ucs-2be", ["ucs-4"] = "ucs-4be" }
+
+---@param bytes string
+---@param buf integer
+---@return string? text nothing when it is not in the buffer's encoding
+---@return boolean eol
+local function decode(bytes, buf)
+  local encoding = vim.bo[buf].fileencoding
+  local text = bytes ---@type string?
+  if encoding ~= "" and encoding ~= "utf-8" then
+    text = vim.iconv(bytes, BIG_ENDIAN[encoding] or encoding, "utf-8")
+  end
+  if not text then
+    return nil, false
+  end
+  if vim.bo[buf].bomb then
+    text = text:gsub("^\239\187\191", "")
+  end
+  return M.whole(text, buf)
+end
+
+local LINES = {
+  __index = function(disk, name)
+    if name == "lines" then
+      local lines = M.cut(disk.text)
+      rawset(disk, "lines", lines)
+      return lines
+    end
+  end,
+}
+
+---Reads a regular file and nothing else: a pipe or a device might keep the editor for good.
+---@param path string
+---@return string? bytes
+---@return string state_or_problem
+local function read_regular(path)
+  for _ = 1, 3 do
+    local fd, problem = vim.uv.fs_open(path, READ, 0)
+    if not fd then
+      return nil, problem or "cannot be read"
+    end
+    local before = vim.uv.fs_fstat(fd)
+    if not before or before.type ~= "file" then
+      vim.uv.fs_close(fd)
+      return nil, "not a regular file"
+    elseif before.size > M.MAX_BYTES then
+      vim.uv.fs_close(fd)
+      return nil, "too large"
+    end
+    local bytes = vim.uv.fs_read(fd, M.MAX_BYTES + 1, 0)
+    local after = vim.uv.fs_fstat(fd)
+    vim.uv.fs_close(fd)
+    if not bytes then
+      return nil, "cannot be read"
+    end
+    -- One that is being written at this moment is read again.
+    if M.state(before) == M.state(after) and M.state(vim.uv.fs_stat(path)) == M.state(after) then
+      return bytes, M.state(after)
+    end
+  end
+  return nil, "it is being written"
+end
+
+---What a buffer's file has now.
+---@param buf integer
+---@param path string
+---@return cursor_agent.loaded.Disk?
+---@return string? problem
+function M.disk(buf, path)
+  local bytes, state = read_regular(path)
+  if not bytes then
+    return nil, state
+  end
+  local text, eol = decode(bytes, buf)
+  if not text then
+    return nil, "not in the encoding of its buffer"
+  end
+  local disk = { state = state, text = text, eol = eol, bytes = bytes }
+  return setmetatable(disk, LINES) --[[@as cursor_agent.loaded.Disk]]
+end
+
+---The text a buffer was last loaded with or written as. Nothing where that cannot be known any more.
+---@param buf integer
+---@param disk? cursor_agent.loaded.Disk what is there now
+---@return string? text each line with its end
+function M.base(buf, disk)
+  local known = M.known(buf)
+  if not known then
+    return nil
+  elseif known == M.NONE then
+    return ""
+  end
+  local base = bases[buf]
+  if disk and (disk.state == known or (base and base.state == known and base.bytes == disk.bytes)) then
+    return disk.text
+  elseif base and base.state == known then
+    return (decode(base.bytes, buf))
+  end
+end
+
+---Whether all there is on disk was loaded into the buffer.
+---@param buf integer
+---@param path string
+---@return boolean
+function M.is_current(buf, path)
+  return M.known(buf) == M.state(vim.uv.fs_stat(path))
+end
+
+---Keeps the text of a buffer's file for when the disk has another one. That of a small file with unsaved changes is read at
+---once, since it may be needed in a moment; any other beside the editor's work.
+---@param buf integer
+function M.keep(buf)
+  local path, known = vim.api.nvim_buf_get_name(buf), M.known(buf)
+  if known == M.NONE or (bases[buf] and bases[buf].state == known) then
+    return
+  end
+  local stat = known and vim.bo[buf].modified and vim.uv.fs_stat(path) or nil
+  if stat and stat.size <= AT_ONCE_BYTES then
+    local bytes, state = read_regular(path)
+    if bytes then
+      M.take(buf, state, bytes)
+    end
+    return
+  end
+  vim.uv.fs_open(path, READ, 0, function(_, fd)
+    if not fd then
+      return
+    end
+    local function done()
+      vim.uv.fs_close(fd, function() end)
+    end
+    vim.uv.fs_fstat(fd, function(_, before)
+      if not before or before.type ~= "file" or before.size > M.MAX_BYTES or (known and M.state(before) ~= known) then
+        return done()
+      end
+      vim.uv.fs_read(fd, M.MAX_BYTES + 1, 0, function(_, bytes)
+        vim.uv.fs_fstat(fd, function(_, after)
+          done()
+          if bytes and after and M.state(after) == M.state(before) then
+            vim.schedule(function()
+              M.take(buf, M.state(after), bytes)
+            end)
+          end
+        end)
+      end)
+    end)
+  end)
+end
+
+---@param buf integer
+---@param state string
+---@param bytes string
+function M.take(buf, state, bytes)
+  if not vim.api.nvim_buf_is_loaded(buf) then
+    return
+  end
+  if not M.known(buf) and not vim.bo[buf].modified then
+    -- Loaded before anybody took note of it.
+    local text = decode(bytes, buf)
+    if text and M.equal(M.text(buf), text) then
+      vim.b[buf].cursor_agent_loaded = state
+    end
+  end
+  if M.known(buf) ~= state then
+    return
+  end
+  local all = #bytes
+  for other, base in pairs(bases) do
+    all = all + (other ~= buf and #base.bytes or 0)
+  end
+  if all <= KEPT_BYTES then
+    bases[buf] = { state = state, bytes = bytes }
+  end
+end
+
+---Lines of a buffer as one text, each with its end. A NUL is a line feed in a line of Neovim's.
+---@param lines string[]
+---@return string
+local function joined(lines)
+  -- Lines have no NUL, so whatever is a line feed here is one.
+  if table.concat(lines, "\0"):find("\n", 1, true) then
+    for i, line in ipairs(lines) do
+      lines[i] = line:gsub("\n", "\0")
+    end
+  end
+  return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
+end
+
+---The text of a buffer, each line with its end.
+---@param buf integer
+---@return string
+function M.text(buf)
+  return joined(M.lines(buf))
+end
+
+---So many lines are taken out of a buffer at one go; more would be felt.
+local PIECE = 20000
+
+---The text of a buffer, taken out piece by piece where it is long. Whether it changed meanwhile its changedtick tells.
+---@param buf integer
+---@param done fun(text: string)
+function M.text_in_pieces(buf, done)
+  local count = vim.api.nvim_buf_line_count(buf)
+  if count <= PIECE then
+    return done(M.text(buf))
+  end
+  local pieces, at = {}, 0 ---@type string[], integer
+  local function step()
+    if not vim.api.nvim_buf_is_loaded(buf) then
+      return done("")
+    end
+    pieces[#pieces + 1] = joined(vim.api.nvim_buf_get_lines(buf, at, at + PIECE, false))
+    at = at + PIECE
+    if at < count then
+      vim.defer_fn(step, 1)
+    else
+      done(table.concat(pieces))
+    end
+  end
+  step()
+end
+
+---The lines of a buffer. Without a byte it has none, though Neovim counts one.
+---@param buf integer
+---@return string[]
+function M.lines(buf)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  return #lines == 1 and lines[1] == "" and {} or lines
+end
+
+---@param some string[]
+---@param others string[]
+---@return boolean
+function M.same(some, others)
+  if #some <= 1 and #others <= 1 then
+    return (some[1] or "") == (others[1] or "")
+  elseif #some ~= #others then
+    return false
+  end
+  for i, line in ipairs(some) do
+    if line ~= others[i] then
+      return false
+    end
+  end
+  return true
+end
+
+---Whether a plugin writes the buffer by means of its own.
+---@param buf integer
+---@return boolean
+local function written_by_plugin(buf)
+  local path = vim.api.nvim_buf_get_name(buf)
+  for _, cmd in ipairs(vim.api.nvim_get_autocmds({ event = "BufWriteCmd" })) do
+    local pattern = cmd.pattern or ""
+    local name = pattern:find("/", 1, true) and path or vim.fs.basename(path)
+    local ok, found = pcall(function()
+      return vim.regex(vim.fn.glob2regpat(pattern)):match_str(name)
+    end)
+    ---@diagnostic disable-next-line: undefined-field it is there when `buflocal` is true
+    if cmd.buffer == buf or (not cmd.buflocal and ok and found) then
+      return true
+    end
+  end
+  return false
+end
+
+---Makes Neovim believe that a buffer was written to its file just now: it takes over the file's time, and has no more
+---to ask about the change, at the next `:checktime` or at `:w`. Nothing is written, and the text stays as it is.
+---@param buf integer
+---@param modified boolean what 'modified' is afterwards
+---@return boolean
+function M.sync(buf, modified)
+  local done = false
+  local before = vim.bo[buf].modified
+  if not written_by_plugin(buf) then
+    local write, readonly = vim.o.write, vim.bo[buf].readonly
+    local id = vim.api.nvim_create_autocmd("BufWriteCmd", {
+      buffer = buf,
+      desc = "cursor-agent: take over the time of a file",
+      callback = function()
+        done = true
+        vim.bo[buf].modified = false
+      end,
+    })
+    vim.o.write = true
+    pcall(vim.api.nvim_buf_call, buf, function()
+      -- In a buffer of this type, nothing is ever written but by the autocommand above.
+      vim.cmd("noautocmd setlocal modified buftype=acwrite")
+      pcall(vim.cmd, "silent keepalt lockmarks write!") ---@diagnostic disable-line: param-type-mismatch
+      vim.cmd("noautocmd setlocal buftype=")
+    end)
+    vim.o.write, vim.bo[buf].readonly = write, readonly
+    vim.api.nvim_del_autocmd(id)
+  end
+  if done then
+    vim.bo[buf].modified = modified
+  else
+    vim.bo[buf].modified = before
+  end
+  return done
+end
+
+---Has Neovim never look again at the time of a file: that of a pipe it would read, and wait for good.
+---@param buf integer
+function M.never_look(buf)
+  pcall(vim.api.nvim_buf_call, buf, function()
+    vim.cmd("silent! noautocmd keepalt file " .. vim.fn.fnameescape(vim.api.nvim_buf_get_name(buf)))
+  end)
+end
+
+---Forgets a buffer that is gone.
+---@param buf integer
+function M.forget(buf)
+  bases[buf] = nil
+end
+
+return M

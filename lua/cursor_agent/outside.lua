@@ -1,0 +1,75 @@
+-- Opens things outside of Neovim: web addresses, and files that are looked at. Whatever else an agent names is shown, not
+-- opened: another program would run it, or do what its address says.
+
+local M = {}
+
+---Endings of files that are opened: their programs show or play them.
+local ENDINGS = {}
+for ending in
+  ("png jpg jpeg gif webp bmp tif tiff avif heic ico pdf mp3 wav ogg oga opus flac m4a aac mp4 m4v mov webm mkv avi"):gmatch(
+    "%w+"
+  )
+do
+  ENDINGS[ending] = true
+end
+
+---What a file of this kind ends with; nil where it is none that is opened.
+---@param mime string?
+---@return string?
+function M.ending_of(mime)
+  local kind = (mime or ""):lower():match("^%a+/([%w.+-]+)") or ""
+  local ending = ({ mpeg = "mp3", ["x-wav"] = "wav", wave = "wav", quicktime = "mov", ["x-icon"] = "ico" })[kind]
+    or kind
+  return ENDINGS[ending] and ending or nil
+end
+
+---@param text string
+---@return string
+local function shown(text)
+  return (require("cursor_agent.render.format").first_line(text, 200):gsub("%c", "?"))
+end
+
+---@param url string
+---@return boolean
+local function is_web(url)
+  return url:find("^[Hh][Tt][Tt][Pp][Ss]?://[^%s%c/]") ~= nil and not url:find("[%s%c]") and #url <= 8192
+end
+
+---@param what string
+---@return boolean?, string?
+local function open(what)
+  local _, problem = vim.ui.open(what)
+  if problem then
+    return nil, problem
+  end
+  return true
+end
+
+---Opens an address.
+---@param url string
+---@return boolean?, string?
+function M.open_url(url)
+  if url:find("^file://") then
+    local ok, path = pcall(vim.uri_to_fname, url)
+    return M.open_file(ok and path or url)
+  elseif not is_web(url) then
+    return nil, ("only http and https addresses are opened, this is %s"):format(shown(url))
+  end
+  return open(url)
+end
+
+---Opens a file.
+---@param path string absolute
+---@return boolean?, string?
+function M.open_file(path)
+  local ending = (path:match("%.(%w+)$") or ""):lower()
+  local stat = not path:find("%z") and vim.uv.fs_stat(path)
+  if not stat then
+    return nil, ("%s does not exist"):format(shown(path))
+  elseif not ENDINGS[ending] or stat.type ~= "file" or path:sub(1, 1) ~= "/" then
+    return nil, ("only pictures, sounds, films and PDFs are opened outside of Neovim, this is %s"):format(shown(path))
+  end
+  return open(path)
+end
+
+return M

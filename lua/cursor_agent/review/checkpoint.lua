@@ -1,0 +1,232 @@
+-- `:CursorAgent checkpoint`: files as they were before a prompt, listed, compared and brought back.
+
+local chats = require("cursor_agent.chats")
+local format = require("cursor_agent.render.format")
+local native = require("cursor_agent.native")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---The checkpoints of a session, newest first.
+---@param session? cursor_agent.Session
+---@return cursor_agent.Checkpoint[]?, string?
+function M.list(session)
+  local chat, why = chats.find(session)
+  if not chat then
+    return nil, why
+  end
+  local library, problem = native.get()
+  if not library then
+    return nil, problem
+  end
+  return library.checkpoints(chat.status.session_id or "")
+end
+
+---Files whose buffers have unsaved text.
+---@return string[]
+local function unsaved()
+  local paths = {} ---@type string[]
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].modified and vim.bo[buf].buftype == "" then
+      paths[#paths + 1] = vim.api.nvim_buf_get_name(buf)
+    end
+  end
+  return paths
+end
+
+---Brings files back to what they were at a checkpoint.
+---@param id string
+---@param opts? { files: string[]?, force: boolean? }
+---@return { restored: string[], kept: string[] }?, string?
+function M.restore(id, opts)
+  opts = opts or {}
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local files = opts.files and vim.tbl_map(function(path)
+    return vim.fn.fnamemodify(path, ":p")
+  end, opts.files)
+  local done, problem = library.restore(tostring(id), {
+    files = files,
+    force = opts.force == true,
+    unsaved = unsaved(),
+  })
+  if not done then
+    return nil, problem
+  end
+  local buffers = require("cursor_agent.review.buffers")
+  local paths = vim.list_extend({}, done.restored)
+  for _, path in ipairs(done.restored) do
+    local buf = buffers.find(path)
+    if buf then
+      if opts.force and vim.bo[buf].modified then
+        -- The user chose the file of then; the text of now stays in the undo history.
+        vim.bo[buf].modified = false
+      end
+      require("cursor_agent.files").changed(buf, { quietly = true })
+    end
+  end
+  require("cursor_agent.review").changed(paths)
+  return { restored = done.restored, kept = done.kept }
+end
+
+---@param done { restored: string[], kept: string[] }
+local function tell(done)
+  local cwd = vim.fn.getcwd()
+  local function names(paths)
+    return table.concat(
+      vim.tbl_map(function(path)
+        return format.path(path, cwd)
+      end, paths),
+      ", "
+    )
+  end
+  local text = #done.restored > 0 and "restored " .. names(done.restored) or "nothing had to be restored"
+  if #done.kept > 0 then
+    text = text
+      .. ("\n  kept, because you changed them since: %s\n  :CursorAgent! checkpoint ID restores them too"):format(
+        names(done.kept)
+      )
+  end
+  notify.notify(text, "info")
+end
+
+---@param point cursor_agent.Checkpoint
+---@return string
+local function label(point)
+  local prompt = point.prompt:gsub("%s+", " ")
+  return ("%s  %s  (%s)"):format(
+    os.date("%H:%M", math.floor(point.at / 1000)),
+    prompt,
+    format.plural(#point.files, "file")
+  )
+end
+
+---Shows in a tab page what going back would change.
+---@param id string
+---@return boolean?, string?
+function M.preview(id)
+  local library, why = native.get()
+  local files, problem = nil, why ---@type cursor_agent.CheckpointFile[]?, string?
+  if library then
+    files, problem = library.checkpoint_preview(id)
+  end
+  if not files then
+    return nil, problem
+  end
+  ---@diagnostic disable-next-line: deprecated renamed in 0.12
+  local compare = vim.text and vim.text.diff or vim.diff
+  local lines, cwd = {}, vim.fn.getcwd() ---@type string[], string
+  for _, file in ipairs(files) do
+    local note = not file.known and "what it was is not known: it stays as it is"
+      or file.touched and "you changed it since: it stays unless you force it"
+      or nil
+    lines[#lines + 1] = "--- " .. format.path(file.path, cwd) .. (note and "  (" .. note .. ")" or "")
+    local diff = file.known and compare(file.now or "", file["then"] or "", { result_type = "unified" }) or ""
+    vim.list_extend(lines, vim.split(vim.trim(diff --[[@as string]]), "\n", { plain = true }))
+  end
+  require("cursor_agent.scratch").open(lines, { name = "checkpoint", filetype = "diff" })
+  return true
+end
+
+---Asks whether to go back to a checkpoint, or to look at it first.
+---@param point cursor_agent.Checkpoint
+local function offer(point)
+  vim.ui.select({ "Restore the files", "Show the difference" }, {
+    prompt = label(point),
+    kind = "cursor_agent",
+  }, function(_, choice)
+    if choice == 1 then
+      M.run(point.id, false)
+    elseif choice == 2 then
+      notify.report(M.preview(point.id))
+    end
+  end)
+end
+
+---The state of the files before a prompt: its own checkpoint, or that of the next one whose turn changed something.
+---@param points cursor_agent.Checkpoint[] newest first
+---@param entry cursor_agent.Entry
+---@return cursor_agent.Checkpoint?
+local function before(points, entry)
+  local found ---@type cursor_agent.Checkpoint?
+  for _, point in ipairs(points) do
+    if point.at >= entry.started_ms and not point.id:find("-restore", 1, true) then
+      found = point
+    end
+  end
+  if found and found.at == entry.started_ms then
+    return found
+  end
+  -- A conversation that was loaded has other times: its prompts are known by their words.
+  local same = vim.tbl_filter(function(point)
+    return point.prompt ~= "" and vim.startswith(entry.text, point.prompt)
+  end, points)
+  return #same == 1 and same[1] or found
+end
+
+---Offers to go back to the files before the prompt under the cursor of the chat.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.before_prompt(chat)
+  local library, problem = native.get()
+  if not library then
+    return nil, problem
+  end
+  local transcript = require("cursor_agent.transcript").here(chat)
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local index = vim.api.nvim_get_current_buf() == transcript.buf and transcript:entry_at(row) or nil
+  local entry = index and library.told(chat.key, index)
+  if not entry or entry.kind ~= "user" or entry.parent then
+    return nil, "put the cursor on one of your prompts; `[[` goes to the one above"
+  end
+  local points, why = M.list(chat.key)
+  if not points then
+    return nil, why
+  end
+  local point = before(points, entry)
+  if not point then
+    return nil, "no file was changed since this prompt"
+  end
+  offer(point)
+  return true
+end
+
+---Lets the user choose a checkpoint, look at it, and go back to it.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.choose(chat)
+  local points, why = M.list(chat.key)
+  if not points then
+    return nil, why
+  elseif #points == 0 then
+    return nil, "no prompt of this chat has changed a file yet"
+  end
+  vim.ui.select(points, {
+    prompt = "Files as they were before",
+    kind = "cursor_agent",
+    format_item = label,
+  }, function(point)
+    if point then
+      offer(point)
+    end
+  end)
+  return true
+end
+
+---Goes back to a checkpoint and says what came of it.
+---@param id string
+---@param force boolean
+---@return boolean?, string?
+function M.run(id, force)
+  local done, why = M.restore(id, { force = force })
+  if not done then
+    notify.report(nil, why)
+    return nil
+  end
+  tell(done)
+  return true
+end
+
+return M

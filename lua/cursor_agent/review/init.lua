@@ -1,0 +1,461 @@
+-- What agents changed and you have not decided on: shown in the code, kept or undone by hunk, file or all.
+
+local buffers = require("cursor_agent.review.buffers")
+local chats = require("cursor_agent.chats")
+local config = require("cursor_agent.config")
+local format = require("cursor_agent.render.format")
+local loaded = require("cursor_agent.loaded")
+local marks = require("cursor_agent.review.marks")
+local native = require("cursor_agent.native")
+local watch = require("cursor_agent.watch")
+
+local M = {}
+
+local group = vim.api.nvim_create_augroup("cursor_agent_review", {})
+
+---@type table<integer, cursor_agent.ReviewHunk[]> what is drawn in a buffer
+local drawn = {}
+
+---@type table<string, uv.uv_timer_t> redraws under way, by path
+local timers = {}
+
+---How long after typing the hunks are drawn again.
+local TYPED_MS = 60
+
+---The hunks at a line of a buffer, and which of all they are.
+---@param buf integer
+---@param line integer
+---@return cursor_agent.ReviewHunk?
+---@return integer number
+local function at_line(buf, line)
+  for i, hunk in ipairs(drawn[buf] or {}) do
+    local first = hunk.new.line
+    local last = hunk.new.count > 0 and first + hunk.new.count - 1 or first + 1
+    if line >= first and line <= last then
+      return hunk, i
+    end
+  end
+  return nil, 0
+end
+
+---@param buf integer
+local function show_hint(buf)
+  local hunk, number = at_line(buf, vim.api.nvim_win_get_cursor(0)[1])
+  if not hunk then
+    return marks.hint(buf)
+  end
+  local actions = require("cursor_agent.actions")
+  local parts = { ("hunk %d/%d"):format(number, #drawn[buf]) }
+  for _, part in ipairs({ { "hunk-keep", "keep" }, { "hunk-undo", "undo" }, { "hunk-next", "next" } }) do
+    local key = actions.key(part[1], "code")
+    if key then
+      parts[#parts + 1] = key .. " " .. part[2]
+    end
+  end
+  local line = hunk.new.count > 0 and hunk.new.line + hunk.new.count - 1 or math.max(hunk.new.line, 1)
+  marks.hint(buf, line, " " .. table.concat(parts, " · ") .. " ")
+end
+
+---@param buf integer
+local function arm(buf)
+  vim.api.nvim_create_autocmd({ "CursorMoved", "BufEnter" }, {
+    group = group,
+    buffer = buf,
+    desc = "cursor-agent: say what can be done about the hunk",
+    callback = function()
+      show_hint(buf)
+    end,
+  })
+  require("cursor_agent.review.keys").map(buf)
+end
+
+---@param buf integer
+local function disarm(buf)
+  drawn[buf] = nil
+  marks.clear(buf)
+  if vim.api.nvim_buf_is_valid(buf) then
+    vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
+    require("cursor_agent.review.keys").unmap(buf)
+  end
+end
+
+---Draws what is undecided about a file, in its buffer.
+---@param path string
+local function redraw(path)
+  local library, buf = native.peek(), buffers.find(path)
+  if not library or not buf then
+    return
+  end
+  local hunks = config.get().review.signs and library.review_hunks({ path = path }, true) or {}
+  -- A change that has no lines has nothing to show here.
+  hunks = vim.tbl_filter(function(hunk)
+    return hunk.old.count + hunk.new.count > 0
+  end, hunks)
+  if #hunks == 0 then
+    if drawn[buf] then
+      disarm(buf)
+    end
+    return
+  end
+  local known = drawn[buf] ~= nil
+  drawn[buf] = hunks
+  marks.draw(buf, hunks)
+  if not known then
+    arm(buf)
+  end
+  if vim.api.nvim_get_current_buf() == buf then
+    show_hint(buf)
+  end
+end
+
+---Draws a file again in a moment.
+---@param path string
+local function redraw_soon(path)
+  local timer = timers[path] or assert(vim.uv.new_timer())
+  timers[path] = timer
+  timer:start(
+    TYPED_MS,
+    0,
+    vim.schedule_wrap(function()
+      timers[path] = nil
+      if not timer:is_closing() then
+        timer:close()
+      end
+      redraw(path)
+    end)
+  )
+end
+
+buffers.on_typed = redraw_soon
+
+---What is undecided about files changed: their buffers show it.
+---@param paths string[]
+function M.changed(paths)
+  for _, path in ipairs(paths) do
+    buffers.sync(path)
+    redraw(path)
+  end
+  require("cursor_agent.review.list").refresh()
+end
+
+---A buffer has what its file has: it was read, or read again.
+---@param buf integer
+local function on_read(buf)
+  local path = buffers.path(buf)
+  if path and native.peek() then
+    buffers.sync(path)
+    redraw(path)
+  end
+end
+
+---Listens to buffers; nothing is listened to before the first change.
+function M.start()
+  M.start = function() end
+  vim.api.nvim_create_autocmd({ "BufReadPost", "FileChangedShellPost" }, {
+    group = group,
+    desc = "cursor-agent: show hunks in a buffer that was read",
+    callback = vim.schedule_wrap(function(args)
+      if vim.api.nvim_buf_is_loaded(args.buf) then
+        on_read(args.buf)
+      end
+    end),
+  })
+  vim.api.nvim_create_autocmd("BufWritePost", {
+    group = group,
+    desc = "cursor-agent: what the user saves is no change of the agent's",
+    callback = function(args)
+      buffers.written(args.buf)
+    end,
+  })
+  vim.api.nvim_create_autocmd({ "FocusGained", "ShellCmdPost", "TermClose" }, {
+    group = group,
+    desc = "cursor-agent: what was committed needs no decision",
+    callback = function()
+      local library = native.peek()
+      if library then
+        library.review_commits()
+      end
+    end,
+  })
+end
+
+---Says where checkpoints go, once the library is there.
+---@param library cursor_agent.Native
+function M.setup(library)
+  local options = config.get().checkpoints
+  local dir = options.enabled and vim.fs.joinpath(require("cursor_agent.store").dir(), "checkpoints") or nil
+  local ok, why = library.review_setup({
+    dir = dir,
+    max_bytes = options.max_mb * 1024 * 1024,
+    max_days = options.max_days,
+  })
+  if not ok then
+    require("cursor_agent.notify").once("checkpoints cannot be kept: " .. tostring(why), "warn")
+  end
+end
+
+---@class (exact) cursor_agent.review.Opts
+---@field session? cursor_agent.Session
+---@field path? string
+---@field hunk? integer
+---@field all? boolean
+---@field lines? [integer, integer]
+---@field turn? integer|"last" of the session, or of the current chat
+
+---@param opts? cursor_agent.review.Opts
+---@return cursor_agent.ReviewSelect?, string?
+local function select(opts)
+  opts = opts or {}
+  local key ---@type cursor_agent.Key?
+  local turn = opts.turn
+  if opts.session ~= nil or turn ~= nil then
+    local chat, why = chats.find(opts.session)
+    if not chat then
+      return nil, why
+    end
+    key = chat.key
+    turn = turn == "last" and chat.status.turns or turn
+  end
+  local path = opts.path and watch.real_path(vim.fn.fnamemodify(opts.path, ":p")) or nil
+  return {
+    hunk = opts.hunk,
+    path = path,
+    lines = opts.lines,
+    key = key,
+    turn = turn --[[@as integer?]],
+    all = opts.all == true or nil,
+  }
+end
+
+---What is undecided, by path and line.
+---@param opts? { session: cursor_agent.Session?, path: string? }
+---@return { id: integer, path: string, old: cursor_agent.ReviewLines, new: cursor_agent.ReviewLines, turn: integer, session_id: string? }[]?
+---@return string?
+function M.hunks(opts)
+  local library = native.peek()
+  if not library then
+    return {}
+  end
+  local what, why = select(opts)
+  if not what then
+    return nil, why
+  end
+  what.all = true
+  return vim.tbl_map(function(hunk)
+    local chat = chats.get(hunk.key)
+    return {
+      id = hunk.id,
+      path = hunk.path,
+      old = hunk.old,
+      new = hunk.new,
+      turn = hunk.turn,
+      session_id = chat and chat.status.session_id,
+    }
+  end, library.review_hunks(what))
+end
+
+---@param opts cursor_agent.review.Opts?
+---@return cursor_agent.ReviewSelect?, string?
+local function chosen(opts)
+  if type(opts) ~= "table" or not (opts.hunk or opts.path or opts.turn or opts.all) then
+    return nil, 'say which: { hunk = id }, { path = … }, { turn = "last" } or { all = true }'
+  end
+  return select(opts)
+end
+
+---Keeps hunks.
+---@param opts cursor_agent.review.Opts
+---@return integer? count
+---@return string?
+function M.keep(opts)
+  local library = native.peek()
+  local what, why = chosen(opts)
+  if not what then
+    return nil, why
+  elseif not library then
+    return 0
+  end
+  local kept = library.review_keep(what)
+  M.changed(kept[2])
+  return kept[1]
+end
+
+---Puts what undoing did to a file into its buffer.
+---@param file { path: string, edits: { first: integer, last: integer, lines: string[] }[], deleted: boolean }
+local function into_buffer(file)
+  local buf = buffers.find(file.path)
+  if not buf then
+    return
+  end
+  local modified, modifiable = vim.bo[buf].modified, vim.bo[buf].modifiable
+  buffers.quietly(buf, function()
+    vim.bo[buf].modifiable = true
+    for _, edit in ipairs(file.edits) do
+      local last = math.min(edit.last, vim.api.nvim_buf_line_count(buf))
+      vim.api.nvim_buf_set_lines(buf, math.min(edit.first, last), last, false, edit.lines)
+    end
+    vim.bo[buf].modifiable = modifiable
+    if file.deleted and not modified then
+      vim.bo[buf].modified = false
+      loaded.note(buf)
+      return
+    end
+    if loaded.sync(buf, modified) then
+      loaded.note(buf)
+    end
+  end)
+  -- What undoing did that no edit says: a binary file, line ends, another encoding.
+  if not modified and not file.deleted then
+    require("cursor_agent.files").changed(buf, { quietly = true })
+  end
+end
+
+---Undoes hunks: the old lines come back on disk and in the buffer.
+---@param opts cursor_agent.review.Opts
+---@return integer? count
+---@return string?
+function M.undo(opts)
+  local library = native.peek()
+  local what, why = chosen(opts)
+  if not what then
+    return nil, why
+  elseif not library then
+    return 0
+  end
+  local stuck = M.stuck(what)
+  local undone = library.review_undo(what)
+  local paths = {} ---@type string[]
+  for _, file in ipairs(undone.files) do
+    into_buffer(file)
+    paths[#paths + 1] = file.path
+  end
+  M.changed(paths)
+  if #undone.failed > 0 then
+    return nil, "not all of it could be undone\n  " .. table.concat(undone.failed, "\n  ")
+  elseif undone.count == 0 and stuck then
+    return nil, stuck
+  end
+  return undone.count
+end
+
+---Why nothing of what is meant can be undone, if that is so.
+---@param what cursor_agent.ReviewSelect
+---@return string?
+function M.stuck(what)
+  local library = native.peek()
+  for _, file in ipairs(library and library.review_files() or {}) do
+    if file.stuck and (what.all or what.path == file.path) then
+      return ("%s cannot be undone: %s"):format(format.path(file.path, vim.fn.getcwd()), file.stuck)
+    end
+  end
+end
+
+---The hunks of a buffer that touch lines of it.
+---@param first integer
+---@param last integer
+---@return cursor_agent.review.Opts?, string?
+local function here(first, last)
+  local path = buffers.path(0)
+  if not path or not drawn[vim.api.nvim_get_current_buf()] then
+    return nil, "there is no undecided change here; `]h` goes to the next one, :CursorAgent review lists them"
+  end
+  return { path = path, lines = { first, last } }
+end
+
+---@param work fun(opts: cursor_agent.review.Opts): integer?, string?
+---@param what "hunk"|"file"|"turn"|"all"
+---@param first integer?
+---@param last integer?
+---@return integer?, string?
+local function decide(work, what, first, last)
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local opts, why ---@type cursor_agent.review.Opts?, string?
+  if what == "all" then
+    opts = { all = true }
+  elseif what == "turn" then
+    opts = { turn = "last" }
+  elseif what == "file" then
+    opts, why = here(1, 1)
+    opts = opts and { path = opts.path }
+  else
+    opts, why = here(first or line, last or line)
+  end
+  if not opts then
+    return nil, why
+  end
+  local count, problem = work(opts)
+  if count == 0 and what == "turn" then
+    return nil, "the last turn left nothing undecided; :CursorAgent review lists what there is"
+  elseif count == 0 then
+    return nil, "there is no undecided change here; `]h` goes to the next one, :CursorAgent review lists them"
+  end
+  return count, problem
+end
+
+---Keeps the hunk under the cursor, those in a range, of the file, or all.
+---@param what "hunk"|"file"|"turn"|"all"
+---@param first integer?
+---@param last integer?
+---@return integer?, string?
+function M.keep_here(what, first, last)
+  return decide(M.keep, what, first, last)
+end
+
+---Undoes the hunk under the cursor, those in a range, of the file, or all.
+---@param what "hunk"|"file"|"turn"|"all"
+---@param first integer?
+---@param last integer?
+---@return integer?, string?
+function M.undo_here(what, first, last)
+  return decide(M.undo, what, first, last)
+end
+
+---Goes to a hunk, in the window the cursor is in or the one for code.
+---@param hunk cursor_agent.ReviewHunk
+function M.go_to(hunk)
+  if vim.b.cursor_agent_kind then
+    local code = require("cursor_agent.window").code_window()
+    if code then
+      vim.api.nvim_set_current_win(code)
+    end
+  end
+  if buffers.path(0) ~= hunk.path then
+    vim.cmd("edit " .. vim.fn.fnameescape(hunk.path))
+  end
+  local line = math.max(hunk.new.line, 1)
+  vim.cmd("normal! m'")
+  vim.api.nvim_win_set_cursor(0, { math.min(line, vim.api.nvim_buf_line_count(0)), 0 })
+  vim.cmd("normal! zvzz")
+end
+
+---Goes to the next or previous undecided change, in this file or another.
+---@param step 1|-1
+---@return boolean?, string?
+function M.jump(step)
+  local library = native.peek()
+  local hunks = library and library.review_hunks({ all = true }) or {}
+  if #hunks == 0 then
+    return nil, "nothing is undecided"
+  end
+  local path, line = buffers.path(0) or "", vim.api.nvim_win_get_cursor(0)[1]
+  local found ---@type cursor_agent.ReviewHunk?
+  for i = step > 0 and 1 or #hunks, step > 0 and #hunks or 1, step do
+    local hunk = hunks[i] --[[@as cursor_agent.ReviewHunk]]
+    local at = math.max(hunk.new.line, 1)
+    local beyond
+    if hunk.path == path then
+      beyond = step > 0 and at > line or step < 0 and at < line
+    else
+      beyond = step > 0 and hunk.path > path or step < 0 and hunk.path < path
+    end
+    if beyond then
+      found = hunk
+      break
+    end
+  end
+  -- Round the end, as a search does.
+  M.go_to(found or hunks[step > 0 and 1 or #hunks] --[[@as cursor_agent.ReviewHunk]])
+  return true
+end
+
+return M

@@ -1,0 +1,169 @@
+-- Hunks in the code: signs, the old lines as virtual ones, the words that changed, and what can be done about the one
+-- the cursor is on.
+
+local native = require("cursor_agent.native")
+
+local M = {}
+
+local SIGNS = vim.api.nvim_create_namespace("cursor_agent_hunks")
+local HINT = vim.api.nvim_create_namespace("cursor_agent_hunk_hint")
+
+---A hunk with more lines on both sides is marked line by line only.
+local WORD_LINES = 40
+---At most this many old lines are shown; the rest is counted.
+local OLD_LINES = 200
+---Below that of gitsigns and mini.diff: where there is room for one sign only, theirs stays. The line is coloured anyway.
+local PRIORITY = 5
+---This many hunks are drawn at once; the editor gets its turn in between.
+local BATCH = 50
+
+---@type table<integer, integer> by buffer: counts its redraws, so that one that is overtaken stops
+local drawing = {}
+
+---@param text string
+---@param marks [integer, integer][]
+---@param plain string
+---@param changed string
+---@return [string, string][]
+local function chunks(text, marks, plain, changed)
+  local out, at = {}, 1 ---@type [string, string][], integer
+  for _, mark in ipairs(marks) do
+    if mark[1] + 1 > at then
+      out[#out + 1] = { text:sub(at, mark[1]), plain }
+    end
+    out[#out + 1] = { text:sub(mark[1] + 1, mark[2]), changed }
+    at = mark[2] + 1
+  end
+  if at <= #text or #out == 0 then
+    out[#out + 1] = { text:sub(at), plain }
+  end
+  return out
+end
+
+---@param text string
+---@param buf integer
+---@return string
+local function shown(text, buf)
+  -- Tabs of a virtual line would be drawn from its own beginning, which is where the text begins too.
+  return (text:gsub("\t", (" "):rep(vim.bo[buf].tabstop)):gsub("%c", "?"))
+end
+
+---@param buf integer
+---@param hunk cursor_agent.ReviewHunk
+---@param count integer lines of the buffer
+local function draw_hunk(buf, hunk, count)
+  local library = native.peek()
+  local removed = hunk.removed or {}
+  local kind = hunk.old.count == 0 and "Add" or hunk.new.count == 0 and "Delete" or "Change"
+  local words = {} ---@type table<integer, [integer, integer][]>
+  if kind == "Change" and #removed == hunk.new.count and #removed <= WORD_LINES and library then
+    local lines = vim.api.nvim_buf_get_lines(buf, hunk.new.line - 1, hunk.new.line - 1 + hunk.new.count, false)
+    for i, line in ipairs(lines) do
+      local pair = library.review_words(removed[i] or "", line)
+      words[i] = pair[1]
+      for _, mark in ipairs(pair[2]) do
+        vim.api.nvim_buf_set_extmark(buf, SIGNS, hunk.new.line - 2 + i, mark[1], {
+          end_col = math.min(mark[2], #line),
+          hl_group = "CursorAgentHunkAddWord",
+          priority = 210,
+          strict = false,
+        })
+      end
+    end
+  end
+  for i = 1, hunk.new.count do
+    local row = hunk.new.line - 2 + i
+    if row < count then
+      vim.api.nvim_buf_set_extmark(buf, SIGNS, row, 0, {
+        sign_text = "┃",
+        sign_hl_group = "CursorAgentHunk" .. kind .. "Sign",
+        line_hl_group = "CursorAgentHunkAdd",
+        priority = PRIORITY,
+      })
+    end
+  end
+  if #removed > 0 then
+    local lines = {} ---@type [string, string][][]
+    for i = 1, math.min(#removed, OLD_LINES) do
+      local marks = words[i]
+      local line = marks and chunks(removed[i] or "", marks, "CursorAgentHunkDelete", "CursorAgentHunkDeleteWord")
+        or { { removed[i] or "", "CursorAgentHunkDelete" } }
+      for _, chunk in ipairs(line) do
+        chunk[1] = shown(chunk[1], buf)
+      end
+      table.insert(line, 1, { "− ", "CursorAgentHunkDeleteSign" })
+      lines[i] = line
+    end
+    if #removed > OLD_LINES then
+      lines[#lines + 1] = { { ("… %d more lines"):format(#removed - OLD_LINES), "CursorAgentMore" } }
+    end
+    -- Lines removed at the end have no line below them.
+    local row = hunk.new.count > 0 and hunk.new.line - 1 or hunk.new.line
+    local above = row < count
+    vim.api.nvim_buf_set_extmark(buf, SIGNS, math.min(row, count - 1), 0, {
+      virt_lines = lines,
+      virt_lines_above = above,
+      sign_text = kind == "Delete" and "▁" or nil,
+      sign_hl_group = kind == "Delete" and "CursorAgentHunkDeleteSign" or nil,
+      priority = PRIORITY,
+    })
+  end
+end
+
+---Draws the hunks of a buffer.
+---@param buf integer
+---@param hunks cursor_agent.ReviewHunk[]
+function M.draw(buf, hunks)
+  drawing[buf] = (drawing[buf] or 0) + 1
+  local number = drawing[buf]
+  vim.api.nvim_buf_clear_namespace(buf, SIGNS, 0, -1)
+  local function batch(from)
+    if drawing[buf] ~= number or not vim.api.nvim_buf_is_loaded(buf) then
+      return
+    end
+    local count = vim.api.nvim_buf_line_count(buf)
+    for i = from, math.min(from + BATCH - 1, #hunks) do
+      draw_hunk(buf, hunks[i], count)
+    end
+    if from + BATCH <= #hunks then
+      vim.defer_fn(function()
+        batch(from + BATCH)
+      end, 1)
+    end
+  end
+  batch(1)
+end
+
+---Removes what was drawn.
+---@param buf integer
+function M.clear(buf)
+  drawing[buf] = nil
+  if vim.api.nvim_buf_is_loaded(buf) then
+    vim.api.nvim_buf_clear_namespace(buf, SIGNS, 0, -1)
+    vim.api.nvim_buf_clear_namespace(buf, HINT, 0, -1)
+  end
+end
+
+---Shows at the end of a line what can be done here; nothing removes it.
+---@param buf integer
+---@param line integer? from 1
+---@param text string?
+function M.hint(buf, line, text)
+  vim.api.nvim_buf_clear_namespace(buf, HINT, 0, -1)
+  if line and text and line <= vim.api.nvim_buf_line_count(buf) then
+    -- Where it would cover the line's own text it stands behind that, as much as there is room for.
+    local own = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, line - 1, line, false)[1] or "")
+    local win = vim.fn.bufwinid(buf)
+    local info = win ~= -1 and vim.fn.getwininfo(win)[1]
+    local room = info and info.width - info.textoff or vim.o.columns
+    local covers = own + vim.fn.strdisplaywidth(text) + 1 > room
+    vim.api.nvim_buf_set_extmark(buf, HINT, line - 1, 0, {
+      virt_text = { { text, "CursorAgentHunkHint" } },
+      virt_text_pos = covers and "eol" or "right_align",
+      hl_mode = "combine",
+      priority = 20,
+    })
+  end
+end
+
+return M

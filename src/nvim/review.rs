@@ -1,0 +1,210 @@
+//! The functions Lua calls about what agents changed: hunks, keep, undo, checkpoints, and what buffers do meanwhile.
+
+use std::path::PathBuf;
+
+use mlua::{Lua, LuaString, MultiValue, Table, Value};
+use review::Text;
+use serde::Serialize;
+
+use super::module::{answer, driver, read, to_lua};
+use crate::driver::Driver;
+use crate::engine::Refused;
+use crate::ids::Key;
+use crate::review::desk::Select;
+use crate::review::restore::Restore;
+use crate::review::worker::Job;
+use crate::review::{Keeping, Review};
+
+/// A file as its checkpoint would make it, beside what it is.
+#[derive(Debug, Serialize)]
+struct PreviewView {
+    path: PathBuf,
+    touched: bool,
+    known: bool,
+    then: Option<String>,
+    now: Option<String>,
+}
+
+/// Adds the functions to the module.
+pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
+    module.set(
+        "review_setup",
+        lua.create_function(|lua, keeping: Value| {
+            let keeping: Keeping = read(lua, keeping, "keeping")?;
+            let done = with(|driver, review| review.keep_checkpoints(&keeping, driver.wall_ms()));
+            answer(lua, done.map(|()| true))
+        })?,
+    )?;
+    module.set(
+        "review_files",
+        lua.create_function(|lua, key: Option<u64>| {
+            let files = with(|_, review| Ok(review.desk(|desk| desk.files(key.map(Key)))));
+            to_lua(lua, &files.unwrap_or_default())
+        })?,
+    )?;
+    module.set(
+        "review_hunks",
+        lua.create_function(|lua, (select, lines): (Value, Option<bool>)| {
+            let select: Select = read(lua, select, "select")?;
+            let lines = lines.unwrap_or_default();
+            let hunks = with(|_, review| Ok(review.desk(|desk| desk.hunks(&select, lines))));
+            to_lua(lua, &hunks.unwrap_or_default())
+        })?,
+    )?;
+    module.set(
+        "review_keep",
+        lua.create_function(|lua, select: Value| {
+            let select: Select = read(lua, select, "select")?;
+            let kept = with(|_, review| Ok(review.desk(|desk| desk.keep(&select))));
+            to_lua(lua, &kept.unwrap_or_default())
+        })?,
+    )?;
+    module.set(
+        "review_undo",
+        lua.create_function(|lua, select: Value| {
+            let select: Select = read(lua, select, "select")?;
+            let undone = with(|_, review| Ok(review.undo(&select)));
+            to_lua(lua, &undone.unwrap_or_default())
+        })?,
+    )?;
+    add_buffers(lua, module)?;
+    add_checkpoints(lua, module)
+}
+
+/// What buffers do to files under review.
+fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
+    module.set(
+        "review_buffer",
+        lua.create_function(
+            |_, (path, text, state): (String, Option<LuaString>, String)| {
+                let text = text.map(|text| Text::new(text.as_bytes()));
+                let path = PathBuf::from(path);
+                let _ = with(|_, review| {
+                    review.desk(|desk| desk.buffer_has(&path, text, &state));
+                    Ok(())
+                });
+                Ok(())
+            },
+        )?,
+    )?;
+    module.set(
+        "review_typed",
+        lua.create_function(
+            |_, (path, first, last, lines): (String, usize, usize, Vec<LuaString>)| {
+                let lines: Vec<Vec<u8>> =
+                    lines.iter().map(|line| line.as_bytes().to_vec()).collect();
+                let path = PathBuf::from(path);
+                let _ = with(|_, review| {
+                    review.desk(|desk| desk.typed(&path, first, last, &lines));
+                    Ok(())
+                });
+                Ok(())
+            },
+        )?,
+    )?;
+    module.set(
+        "review_unloaded",
+        lua.create_function(|_, path: String| {
+            let _ = with(|_, review| {
+                review.desk(|desk| desk.buffer_gone(&PathBuf::from(path)));
+                Ok(())
+            });
+            Ok(())
+        })?,
+    )?;
+    module.set(
+        "review_wrote",
+        lua.create_function(|_, (path, saved): (String, bool)| {
+            let path = PathBuf::from(path);
+            let _ = with(|_, review| {
+                review.tell(Job::UserWrote { path, saved });
+                Ok(())
+            });
+            Ok(())
+        })?,
+    )?;
+    module.set(
+        "review_commits",
+        lua.create_function(|_, ()| {
+            let _ = with(|_, review| {
+                review.tell(Job::LookForCommits);
+                Ok(())
+            });
+            Ok(())
+        })?,
+    )?;
+    module.set(
+        "review_words",
+        lua.create_function(|lua, (old, new): (LuaString, LuaString)| {
+            let (old, new) = (old.to_string_lossy(), new.to_string_lossy());
+            let (removed, added) = review::words::changed(&old, &new);
+            let pairs = |ranges: Vec<std::ops::Range<usize>>| -> Vec<(usize, usize)> {
+                ranges
+                    .into_iter()
+                    .map(|range| (range.start, range.end))
+                    .collect()
+            };
+            to_lua(lua, &(pairs(removed), pairs(added)))
+        })?,
+    )
+}
+
+fn add_checkpoints(lua: &Lua, module: &Table) -> mlua::Result<()> {
+    module.set(
+        "checkpoints",
+        lua.create_function(|lua, session: Option<String>| {
+            answer_table(
+                lua,
+                with(|_, review| review.checkpoints(session.as_deref())),
+            )
+        })?,
+    )?;
+    module.set(
+        "checkpoint_preview",
+        lua.create_function(|lua, id: String| {
+            let previews = with(|_, review| review.preview(&id)).map(|previews| {
+                let view = |preview: crate::review::restore::Preview| PreviewView {
+                    path: preview.path,
+                    touched: preview.touched,
+                    known: preview.then.is_some(),
+                    then: preview.then.as_ref().and_then(text_of),
+                    now: text_of(&preview.now),
+                };
+                previews.into_iter().map(view).collect::<Vec<_>>()
+            });
+            answer_table(lua, previews)
+        })?,
+    )?;
+    module.set(
+        "restore",
+        lua.create_function(|lua, (id, what): (String, Value)| {
+            let what: Restore = read(lua, what, "what")?;
+            let done = with(|driver, review| review.restore(&id, &what, driver.wall_ms()));
+            answer_table(lua, done)
+        })?,
+    )
+}
+
+/// The text of a file; nothing for one that is not there or has none.
+fn text_of(snapshot: &store::checkpoint::Snapshot) -> Option<String> {
+    match snapshot {
+        store::checkpoint::Snapshot::File { bytes, .. } if !bytes.contains(&0) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+        _ => None,
+    }
+}
+
+fn with<R>(f: impl FnOnce(&Driver, &Review) -> Result<R, Refused>) -> Result<R, Refused> {
+    let driver = driver()?;
+    f(driver, driver.review())
+}
+
+/// A table, or `nil, message`.
+fn answer_table(lua: &Lua, result: Result<impl Serialize, Refused>) -> mlua::Result<MultiValue> {
+    let result = result.map(|value| to_lua(lua, &value));
+    match result {
+        Ok(value) => answer(lua, Ok(value?)),
+        Err(message) => answer(lua, Err::<Value, _>(message)),
+    }
+}

@@ -1,0 +1,68 @@
+//! Creates files and directories that only the user can read, from their first byte and whatever the umask is.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Result;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+
+/// Makes a directory and those above it that are missing.
+pub fn create_dir(path: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(DIR_MODE)
+        .create(path)
+}
+
+/// Creates a file that does not exist yet. Neither another's file nor a link planted there is written to.
+pub fn create_new(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(path)
+}
+
+/// Opens a file to append to. One that others could read, from an earlier version, is closed to them.
+pub fn append(path: &Path) -> Result<File> {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(FILE_MODE)
+        .open(path)?;
+    let meta = file.metadata()?;
+    if meta.is_file() && meta.mode() & 0o077 != 0 {
+        // Where that is not allowed, it is not our file.
+        let _ = file.set_permissions(std::fs::Permissions::from_mode(FILE_MODE));
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn others_can_read_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+        let deep = dir.path().join("a/b");
+        create_dir(&deep).unwrap();
+        create_dir(&deep).unwrap();
+        assert_eq!(mode(&dir.path().join("a")), DIR_MODE);
+        assert_eq!(mode(&deep), DIR_MODE);
+        create_new(&deep.join("new")).unwrap();
+        assert_eq!(mode(&deep.join("new")), FILE_MODE);
+        assert!(create_new(&deep.join("new")).is_err());
+        std::os::unix::fs::symlink(deep.join("elsewhere"), deep.join("link")).unwrap();
+        assert!(create_new(&deep.join("link")).is_err());
+        std::fs::write(deep.join("old"), "1").unwrap();
+        std::fs::set_permissions(deep.join("old"), std::fs::Permissions::from_mode(0o666)).unwrap();
+        append(&deep.join("old")).unwrap();
+        assert_eq!(mode(&deep.join("old")), FILE_MODE);
+    }
+}

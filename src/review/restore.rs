@@ -1,0 +1,387 @@
+//! Going back to a checkpoint: files as they were before a prompt. What the user changed since is kept unless asked for.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use store::checkpoint::{Change, Checkpoint, Point, Snapshot, State, Store};
+
+use super::Review;
+use super::desk::Author;
+use super::worker::MAX_FILE_BYTES;
+
+/// What to restore.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Restore {
+    /// Only these; nothing: all.
+    pub files: Option<Vec<PathBuf>>,
+    /// Also what the user changed since.
+    pub force: bool,
+    /// Files whose buffers have unsaved text.
+    pub unsaved: Vec<PathBuf>,
+}
+
+/// What was restored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// As they were.
+    pub restored: Vec<PathBuf>,
+    /// Left alone: the user changed them since, or what they were is not known.
+    pub kept: Vec<PathBuf>,
+    /// Why some were left alone.
+    pub failed: Vec<String>,
+}
+
+/// A checkpoint as Lua sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckpointView {
+    /// Its name.
+    pub id: String,
+    /// How the prompt begins.
+    pub prompt: String,
+    /// When it was sent, in ms since 1970.
+    pub at: u64,
+    /// The agent's id of the session.
+    pub session_id: String,
+    /// What its turn changed.
+    pub files: Vec<FileState>,
+}
+
+/// A file of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileState {
+    /// Absolute.
+    pub path: PathBuf,
+    /// `created`, `modified` or `deleted` by the turn; `unknown` when what it was is not.
+    pub state: &'static str,
+}
+
+/// What a file is now, what it was, and whether the user changed it since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// Absolute.
+    pub path: PathBuf,
+    /// At the checkpoint; nothing when that is not known.
+    pub then: Option<Snapshot>,
+    /// Now.
+    pub now: Snapshot,
+    /// The user changed it after the agent.
+    pub touched: bool,
+}
+
+impl Review {
+    /// The checkpoints of a session, or all, newest first.
+    pub fn checkpoints(&self, session: Option<&str>) -> Result<Vec<CheckpointView>, String> {
+        let store = self.store.lock();
+        let Some(store) = store.as_ref() else {
+            return Err("checkpoints are off (`checkpoints.enabled`)".to_owned());
+        };
+        let mut all = store.list().map_err(|error| error.to_string())?;
+        all.retain(|one| session.is_none_or(|session| one.point.session == session));
+        all.retain(|one| !one.changes.is_empty());
+        Ok(all.iter().rev().map(view).collect())
+    }
+
+    /// What going back to a checkpoint would do.
+    pub fn preview(&self, id: &str) -> Result<Vec<Preview>, String> {
+        let store = self.store.lock();
+        let store = store
+            .as_ref()
+            .ok_or("checkpoints are off (`checkpoints.enabled`)")?;
+        let plan = store.plan(id).map_err(|error| error.to_string())?;
+        Ok(plan
+            .into_iter()
+            .filter_map(|change| preview_of(store, change))
+            .collect())
+    }
+
+    /// Goes back. What it finds is a checkpoint of its own first, so that this can be undone as well.
+    pub fn restore(&self, id: &str, what: &Restore, now_ms: u64) -> Result<Restored, String> {
+        let previews = self.preview(id)?;
+        let mut store = self.store.lock();
+        let store = store
+            .as_mut()
+            .ok_or("checkpoints are off (`checkpoints.enabled`)")?;
+        let from = find(store, id)?;
+        let point = Point {
+            id: format!("{now_ms:013}-restore"),
+            prompt: format!("before going back to: {}", from.point.prompt),
+            at_ms: now_ms,
+            ..from.point
+        };
+        let real = |paths: &[PathBuf]| -> HashSet<PathBuf> {
+            paths.iter().map(|path| super::real_path(path)).collect()
+        };
+        let chosen = what.files.as_deref().map(real);
+        let unsaved = real(&what.unsaved);
+        let mut done = Restored::default();
+        for preview in &previews {
+            let path = preview.path.as_path();
+            let named = chosen.as_ref().map(|chosen| chosen.contains(path));
+            if named == Some(false) {
+                continue;
+            }
+            let unsaved = unsaved.contains(path);
+            let Some(then) = &preview.then else {
+                done.kept.push(path.to_owned());
+                done.failed
+                    .push(format!("{}: what it was is not known", path.display()));
+                continue;
+            };
+            if (preview.touched || unsaved) && !what.force {
+                done.kept.push(path.to_owned());
+                continue;
+            }
+            if *then == preview.now {
+                continue;
+            }
+            let noted = store
+                .note_before(&point, path, Some(&preview.now))
+                .map_err(|error| error.to_string())
+                .and_then(|()| {
+                    then.put(path)
+                        .map_err(|error| format!("{}: {error}", path.display()))
+                })
+                .and_then(|()| {
+                    let after = store.note_after(&point, path, then);
+                    after.map_err(|error| error.to_string())
+                });
+            match noted {
+                Ok(()) => {
+                    // Nothing about it is undecided any more: it is what the user chose.
+                    self.desk.lock().settle(path);
+                    done.restored.push(path.to_owned());
+                }
+                Err(why) => {
+                    done.kept.push(path.to_owned());
+                    done.failed.push(why);
+                }
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// The author of what a restore does, for the desk: nobody's turn.
+pub const USER: Author = Author {
+    key: crate::ids::Key(0),
+    turn: 0,
+};
+
+fn find(store: &Store, id: &str) -> Result<Checkpoint, String> {
+    let all = store.list().map_err(|error| error.to_string())?;
+    all.into_iter()
+        .find(|one| one.point.id == id)
+        .ok_or_else(|| store::checkpoint::Error::Unknown(id.to_owned()).to_string())
+}
+
+fn view(checkpoint: &Checkpoint) -> CheckpointView {
+    CheckpointView {
+        id: checkpoint.point.id.clone(),
+        prompt: checkpoint.point.prompt.clone(),
+        at: checkpoint.point.at_ms,
+        session_id: checkpoint.point.session.clone(),
+        files: checkpoint
+            .changes
+            .iter()
+            .map(|change| FileState {
+                path: change.path.clone(),
+                state: match (&change.before, &change.after) {
+                    (None, _) => "unknown",
+                    (_, Some(State::Absent)) => "deleted",
+                    (Some(State::Absent), _) => "created",
+                    _ => "modified",
+                },
+            })
+            .collect(),
+    }
+}
+
+fn preview_of(store: &Store, change: Change) -> Option<Preview> {
+    let now = Snapshot::take(&change.path, MAX_FILE_BYTES).ok()?;
+    let touched = change.after.is_some_and(|after| after != now.state());
+    let then = match change.before {
+        None => None,
+        Some(State::Absent) => Some(Snapshot::Absent),
+        Some(State::Link { target }) => Some(Snapshot::Link { target }),
+        Some(State::File { hash, mode, .. }) => store
+            .content(&change.path, &hash)
+            .ok()
+            .map(|bytes| Snapshot::File { bytes, mode }),
+    };
+    Some(Preview {
+        path: change.path,
+        then,
+        now,
+        touched,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Key;
+    use crate::review::Keeping;
+    use crate::review::worker::Job;
+    use std::time::Duration;
+
+    const A: Author = Author {
+        key: Key(1),
+        turn: 1,
+    };
+
+    struct World {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+        review: Review,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().expect("a directory");
+            let root = dir.path().canonicalize().expect("a path").join("w");
+            std::fs::create_dir(&root).expect("made");
+            let review = Review::start(|_| {}).expect("a thread");
+            let keeping = Keeping {
+                dir: Some(dir.path().join("store")),
+                max_bytes: 1 << 20,
+                max_days: 30,
+            };
+            review.keep_checkpoints(&keeping, 1_000).expect("a store");
+            Self {
+                _dir: dir,
+                root,
+                review,
+            }
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            std::fs::write(self.root.join(name), text).expect("written");
+        }
+
+        fn read(&self, name: &str) -> Option<String> {
+            std::fs::read_to_string(self.root.join(name)).ok()
+        }
+
+        fn turn(&self, id: &str, changes: &[(&str, &str)]) {
+            self.review.tell(Job::TurnStarted {
+                author: A,
+                point: Box::new(Point {
+                    id: id.to_owned(),
+                    session: "s".to_owned(),
+                    agent: "cursor".to_owned(),
+                    cwd: self.root.clone(),
+                    prompt: id.to_owned(),
+                    at_ms: 1_000,
+                }),
+                watch: Vec::new(),
+            });
+            assert!(self.review.flush(Duration::from_secs(20)));
+            for (name, text) in changes {
+                self.write(name, text);
+                self.review.tell(Job::Changed {
+                    author: A,
+                    path: self.root.join(name),
+                    said: None,
+                });
+            }
+            assert!(self.review.flush(Duration::from_secs(20)));
+        }
+    }
+
+    fn names(paths: &[PathBuf]) -> Vec<&str> {
+        paths
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str())
+            .collect()
+    }
+
+    #[test]
+    fn going_back_and_forth_between_prompts() {
+        let world = World::new();
+        world.write("a", "a1");
+        world.write("b", "b1");
+        world.write("other", "untouched");
+        let before = std::fs::metadata(world.root.join("other"))
+            .expect("meta")
+            .modified();
+        world.turn("0000000001001", &[("a", "a2")]);
+        world.turn("0000000001002", &[("a", "a3"), ("b", "b2"), ("new", "n")]);
+        let all = world.review.checkpoints(Some("s")).expect("listed");
+        assert_eq!(
+            all.iter().map(|one| one.files.len()).collect::<Vec<_>>(),
+            [3, 1]
+        );
+        let done = world
+            .review
+            .restore("0000000001002", &Restore::default(), 5_000)
+            .expect("restored");
+        assert_eq!(names(&done.restored), ["a", "b", "new"]);
+        assert_eq!(
+            [world.read("a"), world.read("b"), world.read("new")],
+            [Some("a2".into()), Some("b1".into()), None]
+        );
+        // The newest checkpoint undoes the restore.
+        let newest = world.review.checkpoints(None).expect("listed")[0]
+            .id
+            .clone();
+        world
+            .review
+            .restore(&newest, &Restore::default(), 6_000)
+            .expect("restored");
+        assert_eq!(
+            [world.read("a"), world.read("b"), world.read("new")],
+            [Some("a3".into()), Some("b2".into()), Some("n".into())]
+        );
+        let done = world
+            .review
+            .restore("0000000001001", &Restore::default(), 7_000)
+            .expect("restored");
+        assert_eq!(world.read("a").as_deref(), Some("a1"));
+        assert_eq!(names(&done.restored).len(), 3);
+        let after = std::fs::metadata(world.root.join("other"))
+            .expect("meta")
+            .modified();
+        assert_eq!(before.ok(), after.ok());
+    }
+
+    #[test]
+    fn what_the_user_changed_since_is_kept_unless_chosen() {
+        let world = World::new();
+        for name in ["a", "b", "c"] {
+            world.write(name, "1");
+        }
+        world.turn("0000000001001", &[("a", "2"), ("b", "2"), ("c", "2")]);
+        world.write("a", "mine");
+        let unsaved = vec![world.root.join("b")];
+        let what = Restore {
+            unsaved: unsaved.clone(),
+            ..Restore::default()
+        };
+        let done = world
+            .review
+            .restore("0000000001001", &what, 5_000)
+            .expect("restored");
+        assert_eq!(names(&done.restored), ["c"]);
+        assert_eq!(names(&done.kept), ["a", "b"]);
+        assert_eq!(world.read("a").as_deref(), Some("mine"));
+        let some = Restore {
+            files: Some(vec![world.root.join("a")]),
+            force: true,
+            unsaved,
+        };
+        let done = world
+            .review
+            .restore("0000000001001", &some, 6_000)
+            .expect("restored");
+        assert_eq!(names(&done.restored), ["a"]);
+        assert_eq!(world.read("b").as_deref(), Some("2"));
+        assert!(
+            world
+                .review
+                .restore("zz", &Restore::default(), 7_000)
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,781 @@
+//! Watches what agents do to files: keeps what a file was before it is changed, sees what it became, and tells the desk
+//! and the checkpoints. One thread does it all, in order; the desk is locked only while its state changes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use parking_lot::Mutex;
+use store::checkpoint::{Point, Snapshot, Store};
+
+use super::before::undo_replacement;
+use super::desk::{Author, Desk};
+use super::real_path;
+use super::workspace::{self, Census, Stamp};
+use crate::ids::Key;
+
+/// A larger file is not kept: it is listed as changed and cannot be undone.
+pub const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+/// What is kept in memory of files that may yet be changed, in all.
+const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
+/// Of a workspace without git, only small files are kept before a turn.
+const MAX_SMALL_BYTES: u64 = 256 * 1024;
+/// And only so many of them.
+const MAX_SMALL_FILES: usize = 2_000;
+
+/// What happened, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Job {
+    /// A turn begins. `watch` are the files the user has open.
+    TurnStarted {
+        /// The turn.
+        author: Author,
+        /// What its checkpoint is for.
+        point: Box<Point>,
+        /// Files that buffers have.
+        watch: Vec<PathBuf>,
+    },
+    /// A turn is over.
+    TurnEnded {
+        /// The turn.
+        author: Author,
+    },
+    /// A call names a file that it may change, most often before it does.
+    Named {
+        /// Absolute.
+        path: PathBuf,
+    },
+    /// An agent changed a file. What it says of it: the old text, the new one, and the line.
+    Changed {
+        /// The turn.
+        author: Author,
+        /// Absolute.
+        path: PathBuf,
+        /// What the agent says the change is.
+        said: Option<Said>,
+    },
+    /// A command of the agent's ended: whatever changed in the workspace is its doing.
+    CommandEnded {
+        /// The turn.
+        author: Author,
+    },
+    /// The user saved a file, or something else of theirs changed it.
+    UserWrote {
+        /// Absolute.
+        path: PathBuf,
+        /// From its buffer.
+        saved: bool,
+    },
+    /// The user may have committed something.
+    LookForCommits,
+}
+
+/// What an agent says of a change: whole texts, or the part it replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The old text; nothing for a new file.
+    pub old: Option<String>,
+    /// The new text.
+    pub new: String,
+    /// The line, from 1.
+    pub line: Option<u32>,
+}
+
+/// What others have to hear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// Hunks of these files came or went.
+    Reviewed(Vec<PathBuf>),
+    /// A command changed a file.
+    Found {
+        /// Whose.
+        author: Author,
+        /// Which.
+        path: PathBuf,
+        /// `created`, `modified` or `deleted`.
+        state: &'static str,
+    },
+    /// The workspace has too many files to see what commands change.
+    TooLarge {
+        /// Whose.
+        key: Key,
+    },
+    /// A checkpoint could not be written.
+    Failed {
+        /// Whose.
+        key: Key,
+        /// Why.
+        why: String,
+    },
+}
+
+enum Message {
+    Job(Job),
+    /// Everything before this is done.
+    Flush(Sender<()>),
+}
+
+/// The watcher's end that is told things. Dropping the last one ends the thread.
+#[derive(Debug)]
+pub struct Watcher {
+    jobs: Option<Sender<Message>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where checkpoints go; none while they are off or the store cannot be opened.
+pub type SharedStore = Arc<Mutex<Option<Store>>>;
+
+impl Watcher {
+    /// Starts the thread. `tell` is called from it.
+    pub fn start(
+        desk: Arc<Mutex<Desk>>,
+        store: SharedStore,
+        tell: impl Fn(Report) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (jobs, inbox) = unbounded();
+        let watch = Watch {
+            desk,
+            store,
+            tell: Box::new(tell),
+            kept: HashMap::new(),
+            kept_bytes: 0,
+            turns: HashMap::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("cursor-agent-review".to_owned())
+            .spawn(move || watch.run(&inbox))?;
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Some(thread),
+        })
+    }
+
+    /// Something happened.
+    pub fn tell(&self, job: Job) {
+        self.send(Message::Job(job));
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(jobs) = &self.jobs {
+            // The thread is gone only at the end.
+            let _ = jobs.send(message);
+        }
+    }
+
+    /// Hears when everything told so far is done.
+    pub fn barrier(&self) -> Receiver<()> {
+        let (done, heard) = crossbeam_channel::bounded(1);
+        self.send(Message::Flush(done));
+        heard
+    }
+
+    /// Waits until everything told so far is done.
+    pub fn flush(&self, wait: std::time::Duration) -> bool {
+        self.barrier().recv_timeout(wait).is_ok()
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // It does not wait: what is under way is finished or cut off, and the store survives both.
+        drop(self.thread.take());
+    }
+}
+
+/// A file as it was seen last.
+struct Kept {
+    snapshot: Snapshot,
+    stamp: Option<Stamp>,
+}
+
+/// A turn that runs.
+struct Turn {
+    point: Point,
+    census: Option<Census>,
+    told_large: bool,
+}
+
+struct Watch {
+    desk: Arc<Mutex<Desk>>,
+    store: SharedStore,
+    tell: Box<dyn Fn(Report) + Send>,
+    kept: HashMap<PathBuf, Kept>,
+    kept_bytes: usize,
+    turns: HashMap<Key, Turn>,
+}
+
+impl Watch {
+    fn run(mut self, inbox: &Receiver<Message>) {
+        for message in inbox {
+            let job = match message {
+                Message::Job(job) => job,
+                Message::Flush(done) => {
+                    let _ = done.send(());
+                    continue;
+                }
+            };
+            match job {
+                Job::TurnStarted {
+                    author,
+                    point,
+                    watch,
+                } => self.turn_started(author, *point, &watch),
+                Job::TurnEnded { author } => self.turn_ended(author),
+                Job::Named { path } => self.named(&real_path(&path)),
+                Job::Changed { author, path, said } => {
+                    self.changed(author, &real_path(&path), said.as_ref());
+                }
+                Job::CommandEnded { author } => self.command_ended(author),
+                Job::UserWrote { path, saved } => self.user_wrote(&real_path(&path), saved),
+                Job::LookForCommits => self.look_for_commits(),
+            }
+        }
+    }
+
+    fn turn_started(&mut self, author: Author, mut point: Point, watch: &[PathBuf]) {
+        point.cwd = point.cwd.canonicalize().unwrap_or(point.cwd);
+        let known: Vec<PathBuf> = self.desk.lock().paths().map(Path::to_owned).collect();
+        for path in known {
+            // Changed while no agent was at work: by the user.
+            self.user_wrote(&path, false);
+        }
+        // What was kept in an earlier turn may have been changed by the user since.
+        let kept: Vec<PathBuf> = self.kept.keys().cloned().collect();
+        for path in &kept {
+            self.keep(path, MAX_FILE_BYTES);
+        }
+        for path in watch {
+            self.keep(&real_path(path), MAX_FILE_BYTES);
+        }
+        let census = workspace::census(&point.cwd);
+        match &census {
+            Census::Git { dirty, .. } => {
+                for path in dirty.keys() {
+                    self.keep(path, MAX_FILE_BYTES);
+                }
+            }
+            Census::Walk { files, .. } if files.len() <= MAX_SMALL_FILES => {
+                for path in files.keys() {
+                    self.keep(path, MAX_SMALL_BYTES);
+                }
+            }
+            Census::Walk { .. } | Census::TooLarge => {}
+        }
+        self.turns.insert(
+            author.key,
+            Turn {
+                point,
+                census: Some(census),
+                told_large: false,
+            },
+        );
+    }
+
+    fn turn_ended(&mut self, author: Author) {
+        if let Some(turn) = self.turns.get(&author.key)
+            && let Some(store) = self.store.lock().as_mut()
+            && let Err(error) = store.sync(&turn.point.id)
+        {
+            (self.tell)(Report::Failed {
+                key: author.key,
+                why: error.to_string(),
+            });
+        }
+        self.look_for_commits();
+    }
+
+    /// A call names a file. What was seen of it before the call counts: it may have been changed already.
+    fn named(&mut self, path: &Path) {
+        if !self.kept.contains_key(path) {
+            self.keep(path, MAX_FILE_BYTES);
+        }
+    }
+
+    /// Keeps what a file is, unless that is known already.
+    fn keep(&mut self, path: &Path, max: u64) {
+        let stamp = Stamp::of(path);
+        if self.kept.get(path).is_some_and(|kept| kept.stamp == stamp) {
+            return;
+        }
+        if let Ok(snapshot) = Snapshot::take(path, max) {
+            self.remember(path, snapshot, stamp);
+        }
+    }
+
+    fn remember(&mut self, path: &Path, snapshot: Snapshot, stamp: Option<Stamp>) {
+        let bytes = size_of(&snapshot);
+        if self.kept_bytes + bytes > MAX_KEPT_BYTES {
+            // Rather forget files that may be changed than grow without end: the agent's own words are left.
+            self.kept.clear();
+            self.kept_bytes = 0;
+        }
+        self.kept_bytes += bytes;
+        let before = self.kept.insert(path.to_owned(), Kept { snapshot, stamp });
+        self.kept_bytes -= before.map_or(0, |kept| size_of(&kept.snapshot));
+    }
+
+    fn changed(
+        &mut self,
+        author: Author,
+        path: &Path,
+        said: Option<&Said>,
+    ) -> Option<&'static str> {
+        let stamp = Stamp::of(path);
+        let Ok(after) = Snapshot::take(path, MAX_FILE_BYTES) else {
+            // A directory, a device, or too large to be kept.
+            return None;
+        };
+        let tracked = self.desk.lock().disk(path).cloned();
+        let seen = self.kept.get(path).map(|kept| kept.snapshot.clone());
+        let before = match tracked.or(seen) {
+            Some(before) if before != after => Some(before),
+            // It was seen only when it was new already, or not at all: the agent knows what it was.
+            known => {
+                let by_agent = said.and_then(|said| before_by(said, &after));
+                let census = self
+                    .turns
+                    .get(&author.key)
+                    .and_then(|turn| turn.census.as_ref());
+                let by_census = || census.and_then(|census| census.before(path));
+                by_agent.or_else(by_census).or(known)
+            }
+        };
+        if let Some(turn) = self.turns.get_mut(&author.key)
+            && let Some(census) = &mut turn.census
+        {
+            census.note(path);
+        }
+        if before.as_ref() == Some(&after) {
+            return None;
+        }
+        self.checkpoint(author, path, before.as_ref(), &after);
+        let state = match (&before, &after) {
+            (_, Snapshot::Absent) => "deleted",
+            (Some(Snapshot::Absent), _) => "created",
+            _ => "modified",
+        };
+        Desk::agent_wrote_apart(&self.desk, path, before.as_ref(), &after, author);
+        self.desk.lock().seen(path, workspace::state_of(path));
+        self.remember(path, after, stamp);
+        (self.tell)(Report::Reviewed(vec![path.to_owned()]));
+        Some(state)
+    }
+
+    /// Notes in the turn's checkpoint what a file was and what it became.
+    fn checkpoint(
+        &mut self,
+        author: Author,
+        path: &Path,
+        before: Option<&Snapshot>,
+        after: &Snapshot,
+    ) {
+        let Some(turn) = self.turns.get(&author.key) else {
+            return;
+        };
+        let mut store = self.store.lock();
+        let Some(store) = store.as_mut() else { return };
+        let noted = store
+            .note_before(&turn.point, path, before)
+            .and_then(|()| store.note_after(&turn.point, path, after));
+        if let Err(error) = noted {
+            (self.tell)(Report::Failed {
+                key: author.key,
+                why: error.to_string(),
+            });
+        }
+    }
+
+    fn command_ended(&mut self, author: Author) {
+        let Some(turn) = self.turns.get_mut(&author.key) else {
+            return;
+        };
+        let now = workspace::census(&turn.point.cwd);
+        let Some(before) = turn.census.take() else {
+            return;
+        };
+        if matches!(now, Census::TooLarge) && !turn.told_large {
+            turn.told_large = true;
+            (self.tell)(Report::TooLarge { key: author.key });
+        }
+        let paths = workspace::changed(&before, &now);
+        // What a file was is told by how things stood before the command.
+        turn.census = Some(before);
+        for path in paths {
+            // Another agent's, or reported already.
+            let stamp = Stamp::of(&path);
+            if self.kept.get(&path).is_some_and(|kept| kept.stamp == stamp) {
+                continue;
+            }
+            if let Some(state) = self.changed(author, &path, None) {
+                (self.tell)(Report::Found {
+                    author,
+                    path,
+                    state,
+                });
+            }
+        }
+        if let Some(turn) = self.turns.get_mut(&author.key) {
+            turn.census = Some(now);
+        }
+        self.look_for_commits();
+    }
+
+    fn user_wrote(&mut self, path: &Path, saved: bool) {
+        for turn in self.turns.values_mut() {
+            if let Some(census) = &mut turn.census {
+                census.note(path);
+            }
+        }
+        let known = self.desk.lock().disk(path).is_some();
+        let stamp = Stamp::of(path);
+        let same = self.kept.get(path).is_some_and(|kept| kept.stamp == stamp);
+        if !known || same {
+            return;
+        }
+        let Ok(now) = Snapshot::take(path, MAX_FILE_BYTES) else {
+            return;
+        };
+        {
+            let mut desk = self.desk.lock();
+            if saved {
+                desk.saved(path, now.clone());
+            } else {
+                desk.user_wrote(path, now.clone());
+            }
+            desk.seen(path, workspace::state_of(path));
+        }
+        self.remember(path, now, stamp);
+        (self.tell)(Report::Reviewed(vec![path.to_owned()]));
+    }
+
+    /// What is committed as it is needs no decision any more.
+    fn look_for_commits(&mut self) {
+        let mut settled = Vec::new();
+        for turn in self.turns.values_mut() {
+            let Some(Census::Git { head, .. }) = &turn.census else {
+                continue;
+            };
+            let now = workspace::census(&turn.point.cwd);
+            let Census::Git {
+                top,
+                head: new,
+                dirty,
+            } = &now
+            else {
+                continue;
+            };
+            if new != head {
+                let mut desk = self.desk.lock();
+                let paths: Vec<PathBuf> = desk.paths().map(Path::to_owned).collect();
+                let clean = paths
+                    .into_iter()
+                    .filter(|path| path.starts_with(top) && !dirty.contains_key(path));
+                settled.extend(clean.filter(|path| desk.settle(path)));
+            }
+            turn.census = Some(now);
+        }
+        if !settled.is_empty() {
+            (self.tell)(Report::Reviewed(settled));
+        }
+    }
+}
+
+/// What a file was, by the agent's own words.
+fn before_by(said: &Said, after: &Snapshot) -> Option<Snapshot> {
+    // A new file, the agent says. Some say so of any file they write whole: nothing is removed on that word alone.
+    let old = said.old.as_ref()?;
+    let (bytes, mode) = match after {
+        Snapshot::File { bytes, mode } => (bytes, *mode),
+        // Deleted: then the old text is all of it.
+        Snapshot::Absent => {
+            return Some(Snapshot::File {
+                bytes: old.clone().into_bytes(),
+                mode: 0o644,
+            });
+        }
+        Snapshot::Link { .. } => return None,
+    };
+    let disk = std::str::from_utf8(bytes).ok()?;
+    if *old == said.new {
+        return Some(after.clone());
+    }
+    let before = undo_replacement(disk, old, &said.new, said.line)?;
+    Some(Snapshot::File {
+        bytes: before.into_bytes(),
+        mode,
+    })
+}
+
+fn size_of(snapshot: &Snapshot) -> usize {
+    match snapshot {
+        Snapshot::File { bytes, .. } => bytes.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::desk::Select;
+    use std::time::Duration;
+
+    const A: Author = Author {
+        key: Key(1),
+        turn: 1,
+    };
+
+    struct World {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+        desk: Arc<Mutex<Desk>>,
+        store: SharedStore,
+        watcher: Watcher,
+        heard: Receiver<Report>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().expect("a directory");
+            let root = dir.path().canonicalize().expect("a path").join("w");
+            std::fs::create_dir(&root).expect("made");
+            let store = Store::open(&dir.path().join("store")).expect("a store");
+            let desk = Arc::new(Mutex::new(Desk::default()));
+            let store = Arc::new(Mutex::new(Some(store)));
+            let (told, heard) = unbounded();
+            let tell = move |report| drop(told.send(report));
+            let watcher = Watcher::start(desk.clone(), store.clone(), tell).expect("a thread");
+            Self {
+                _dir: dir,
+                root,
+                desk,
+                store,
+                watcher,
+                heard,
+            }
+        }
+
+        fn write(&self, name: &str, text: &str) -> PathBuf {
+            std::fs::write(self.root.join(name), text).expect("written");
+            self.root.join(name)
+        }
+
+        fn turn(&self, id: &str, watch: &[&str]) {
+            self.watcher.tell(Job::TurnStarted {
+                author: A,
+                point: Box::new(Point {
+                    id: id.to_owned(),
+                    session: "s".to_owned(),
+                    agent: "cursor".to_owned(),
+                    cwd: self.root.clone(),
+                    prompt: "p".to_owned(),
+                    at_ms: 1,
+                }),
+                watch: watch.iter().map(|name| self.root.join(name)).collect(),
+            });
+            self.done();
+        }
+
+        fn changed(&self, name: &str, said: Option<(Option<&str>, &str)>) {
+            self.watcher.tell(Job::Changed {
+                author: A,
+                path: self.root.join(name),
+                said: said.map(|(old, new)| Said {
+                    old: old.map(str::to_owned),
+                    new: new.to_owned(),
+                    line: None,
+                }),
+            });
+            self.done();
+        }
+
+        fn done(&self) {
+            assert!(self.watcher.flush(Duration::from_secs(20)));
+        }
+
+        /// What undoing everything makes of each file.
+        fn undone(&self) -> Vec<(String, Option<String>)> {
+            let all = Select {
+                all: true,
+                ..Select::default()
+            };
+            let undos = self.desk.lock().undo(&all).1;
+            let name = |path: &Path| {
+                path.strip_prefix(&self.root)
+                    .expect("below")
+                    .display()
+                    .to_string()
+            };
+            let text = |snapshot| match snapshot {
+                Snapshot::File { bytes, .. } => String::from_utf8(bytes).ok(),
+                _ => None,
+            };
+            undos
+                .into_iter()
+                .map(|undo| (name(&undo.path), text(undo.to)))
+                .collect()
+        }
+    }
+
+    fn was(name: &str, text: &str) -> (String, Option<String>) {
+        (name.to_owned(), Some(text.to_owned()))
+    }
+
+    #[test]
+    fn what_a_file_was_is_known_from_when_it_was_open_named_or_told() {
+        let world = World::new();
+        for name in ["open", "named", "told", "part"] {
+            world.write(name, &format!("old {name}\n"));
+        }
+        // Large enough that a walk keeps nothing of it.
+        let big = "x".repeat(300_000);
+        world.write("big", &big);
+        world.turn("01", &["open"]);
+        world.watcher.tell(Job::Named {
+            path: world.root.join("named"),
+        });
+        world.done();
+        for name in ["open", "named"] {
+            world.write(name, "new\n");
+            world.changed(name, None);
+        }
+        world.write("told", "new\n");
+        world.changed("told", Some((Some("old told\n"), "new\n")));
+        world.write("big", &big.replacen('x', "y", 1));
+        world.changed("big", Some((Some(&big), &big.replacen('x', "y", 1))));
+        world.write("made", "new\n");
+        world.changed("made", Some((None, "new\n")));
+        std::fs::remove_file(world.root.join("part")).expect("removed");
+        world.changed("part", None);
+        assert_eq!(
+            world.undone(),
+            [
+                was("big", &big),
+                ("made".to_owned(), None),
+                was("named", "old named\n"),
+                was("open", "old open\n"),
+                was("part", "old part\n"),
+                was("told", "old told\n"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_named_after_it_was_written_is_known_from_before() {
+        let world = World::new();
+        world.write("open", "old\n");
+        world.turn("01", &["open"]);
+        for name in ["open", "new"] {
+            world.write(name, "written\n");
+            world.watcher.tell(Job::Named {
+                path: world.root.join(name),
+            });
+            world.changed(name, Some((None, "written\n")));
+        }
+        assert_eq!(
+            world.undone(),
+            [("new".to_owned(), None), was("open", "old\n")]
+        );
+        // What the user does between two turns is the user's.
+        world.write("open", "mine\n");
+        world.turn("02", &[]);
+        world.write("open", "agent's\n");
+        world.changed("open", None);
+        assert_eq!(world.undone(), [was("open", "mine\n")]);
+    }
+
+    #[test]
+    fn a_change_reported_twice_is_one_and_one_that_changed_nothing_is_none() {
+        let world = World::new();
+        world.write("a", "old\n");
+        world.turn("01", &[]);
+        world.changed("a", Some((Some("old\n"), "old\n")));
+        assert!(world.desk.lock().files(None).is_empty());
+        world.write("a", "new\n");
+        world.changed("a", Some((Some("old\n"), "new\n")));
+        world.changed("a", Some((Some("old\n"), "new\n")));
+        assert_eq!(world.desk.lock().files(None).len(), 1);
+        assert_eq!(world.undone(), [was("a", "old\n")]);
+    }
+
+    #[test]
+    fn what_a_command_changed_is_found() {
+        let world = World::new();
+        world.write("edited", "old\n");
+        world.write("gone", "gone\n");
+        world.write("mine", "old\n");
+        world.turn("01", &[]);
+        world.write("edited", "new\n");
+        world.write("made", "made\n");
+        std::fs::remove_file(world.root.join("gone")).expect("removed");
+        let mine = world.write("mine", "the user saved this\n");
+        world.watcher.tell(Job::UserWrote {
+            path: mine,
+            saved: true,
+        });
+        world.watcher.tell(Job::CommandEnded { author: A });
+        world.done();
+        let found: Vec<(String, &str)> = world
+            .heard
+            .try_iter()
+            .filter_map(|report| match report {
+                Report::Found { path, state, .. } => {
+                    Some((path.file_name()?.to_str()?.to_owned(), state))
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("edited".to_owned(), "modified"),
+                ("gone".to_owned(), "deleted"),
+                ("made".to_owned(), "created")
+            ]
+        );
+        assert_eq!(
+            world.undone(),
+            [
+                was("edited", "old\n"),
+                was("gone", "gone\n"),
+                ("made".to_owned(), None)
+            ]
+        );
+    }
+
+    #[test]
+    fn each_turn_has_a_checkpoint_of_what_it_changed() {
+        let world = World::new();
+        world.write("a", "1\n");
+        world.write("b", "1\n");
+        for (id, text) in [("01", "2\n"), ("02", "3\n")] {
+            world.turn(id, &[]);
+            world.write("a", text);
+            world.changed("a", None);
+        }
+        let store = world.store.lock();
+        let store = store.as_ref().expect("a store");
+        let all = store.list().expect("listed");
+        assert_eq!(all.len(), 2);
+        assert!(all.iter().all(|checkpoint| checkpoint.changes.len() == 1));
+        let plan = store.plan("01").expect("planned");
+        assert_eq!(
+            plan[0].before,
+            Some(
+                Snapshot::File {
+                    bytes: b"1\n".to_vec(),
+                    mode: mode(&world)
+                }
+                .state()
+            )
+        );
+    }
+
+    fn mode(world: &World) -> u32 {
+        use std::os::unix::fs::PermissionsExt;
+        let meta = std::fs::metadata(world.root.join("b")).expect("meta");
+        meta.permissions().mode() & 0o7777
+    }
+}

@@ -1,0 +1,105 @@
+-- However Neovim ends, what an agent started in a session of its own ends too; an agent that closes a pipe is named.
+
+local T = require("harness")
+
+-- How processes leave the group they were started in.
+local WAYS = {
+  ["a session of its own"] = "setsid sleep 1000",
+  ["a daemon whose parents are gone"] = "setsid sh -c '(sleep 1000 &)'",
+  ["one that ignores SIGTERM"] = "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done'",
+}
+
+local ENDS = {
+  [":qa!"] = function(child)
+    child:keys(":qa!<CR>")
+  end,
+  ["SIGTERM"] = function(child)
+    child:kill("sigterm")
+  end,
+  ["SIGHUP"] = function(child)
+    child:kill("sighup")
+  end,
+  ["SIGKILL"] = function(child)
+    child:kill("sigkill")
+  end,
+}
+
+---@param child harness.Child
+---@param steps table[]
+local function start_turn(child, steps)
+  -- The shells are children of the agent, and of nobody once they have ended.
+  steps = vim.list_extend(vim.deepcopy(steps), { { text = "in the middle" }, { wait_cancel = true } })
+  child:use(T.agent({ turns = { steps } }))
+  child:prompt("hello")
+  child:wait_screen("in the middle")
+end
+
+---@param count integer
+local function wait_sleepers(child, count)
+  child:wait(function()
+    local found = vim.tbl_filter(function(process)
+      return vim.startswith(process.command, "sleep 1")
+    end, T.processes())
+    return #found >= count
+  end, "what the agent starts")
+end
+
+for end_name, leave in vim.spairs(ENDS) do
+  for way, script in vim.spairs(WAYS) do
+    T.case(("%s ends %s of an agent's"):format(end_name, way), function(child)
+      start_turn(child, { { spawn = { "sh", "-c", script } } })
+      wait_sleepers(child, 1)
+      leave(child)
+      child:wait_exit()
+      T.expect_no_process()
+    end)
+  end
+  T.case(("%s ends a session of its own of a command's"):format(end_name), function(child)
+    local command = { command = "sh", args = { "-c", "setsid sleep 1000 & wait" }, sessionId = "${session}" }
+    start_turn(child, { { request = { method = "terminal/create", params = command } } })
+    wait_sleepers(child, 1)
+    leave(child)
+    child:wait_exit()
+    T.expect_no_process()
+  end)
+end
+
+for _, command in ipairs({ "stop", "restart" }) do
+  T.case((":CursorAgent %s ends a session of its own of an agent's"):format(command), function(child)
+    local steps =
+      { { spawn = { "sh", "-c", "setsid sleep 1000" } }, { text = "in the middle" }, { wait_cancel = true } }
+    child:use(T.agent({ runs = { { turns = { steps } }, vim.empty_dict() } }))
+    child:prompt("hello")
+    child:wait_screen("in the middle")
+    wait_sleepers(child, 1)
+    child:cmd("CursorAgent " .. command)
+    child:wait(function()
+      return #vim.tbl_filter(function(process)
+        return vim.startswith(process.command, "sleep 1")
+      end, T.processes()) == 0
+    end, "the sleeper to end")
+  end)
+end
+
+local AGENT = [[
+id() { printf %%s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
+answer() { read -r line; printf '{"jsonrpc":"2.0","id":%%s,"result":%%s}\n' "$(id)" "$1"; }
+answer '{"protocolVersion":1}'
+answer '{"sessionId":"s"}'
+read -r line
+exec %s
+exec sleep 1000
+]]
+
+for pipe, closing in pairs({ stdin = "0<&-", stdout = "1>&-" }) do
+  T.case(("an agent that closes its %s is named, and its prompt fails"):format(pipe), { width = 120 }, function(child)
+    local command = { "sh", "-c", AGENT:format(closing) }
+    child:lua([[require("cursor_agent").setup({ agent = "odd", agents = { odd = { command = ... } } })]], command)
+    child:prompt("hello")
+    child:wait_state("failed")
+    child:wait_screen(("odd: the agent closed its %s while it was running"):format(pipe))
+    T.contains(child:status().error, ":CursorAgent restart")
+    T.eq(child:quit("qa!").code, 0)
+    T.expect_no_process()
+  end)
+end

@@ -1,0 +1,270 @@
+-- Files an agent changes on disk: Neovim asks nothing about them, and unsaved text stays whatever key comes next.
+
+local T = require("harness")
+
+local TEXT = table.concat(vim.fn.map(vim.fn.range(1, 30), "'line ' . v:val"), "\n") .. "\n"
+local OPTS = { width = 120, height = 30, files = { ["a.txt"] = TEXT, ["other.txt"] = TEXT } }
+
+---@param from string
+---@param to string
+---@return string
+local function replaced(from, to)
+  return (TEXT:gsub(vim.pesc(from) .. "\n", to .. "\n"))
+end
+
+---@param path string
+---@param text string
+local function put(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+---@param path string
+---@return string
+local function get(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+---@param nvim harness.Child
+---@param name string
+---@return string
+local function in_buffer(nvim, name)
+  local lines = nvim:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr(...), 0, -1, false)", name)
+  return table.concat(lines, "\n") .. "\n"
+end
+
+---Ways in which Neovim comes to look at the time of a file.
+local LOOKS = {
+  focus = function(nvim)
+    nvim:api("nvim_ui_set_focus", true)
+  end,
+  checktime = function(nvim)
+    nvim:keys(":checktime<CR>")
+  end,
+  -- As Neovim 0.13 does by a watcher, and many configurations by an autocommand.
+  checktime_of_one = function(nvim)
+    nvim:lua("vim.schedule(function() vim.cmd('checktime ' .. vim.fn.bufnr('a.txt')) end)")
+  end,
+}
+
+---Waits until there is no dialog, and types what would answer one.
+---@param nvim harness.Child
+local function answer_dialog(nvim)
+  nvim:keys("L")
+  nvim:keys("a<Esc>")
+  nvim:wait("vim.api.nvim_get_mode().mode == 'n' and not vim.api.nvim_get_mode().blocking", "normal mode")
+end
+
+---@param path string
+---@return table
+local function report(path)
+  return {
+    update = {
+      sessionUpdate = "tool_call",
+      toolCallId = "e",
+      title = "Edit",
+      kind = "edit",
+      status = "completed",
+      locations = { { path = "${cwd}/" .. path } },
+    },
+  }
+end
+
+for name, look in vim.spairs(LOOKS) do
+  for _, autoread in ipairs({ "autoread", "noautoread" }) do
+    T.case(("no dialog after an agent's report: %s, %s"):format(name, autoread), OPTS, function(nvim)
+      local agent = T.agent({
+        profile = "plain",
+        turns = { { { write_file = { path = "a.txt", text = replaced("line 20", "theirs") } }, report("a.txt") } },
+      })
+      nvim:use(agent)
+      nvim:cmd("set " .. autoread)
+      nvim:cmd("edit a.txt")
+      nvim:keys("2GSmine<Esc>")
+      nvim:prompt("edit", { open = false })
+      nvim:wait_turns(1)
+      nvim:wait("#require('cursor_agent.conflicts').list == 1", "the conflict")
+      -- Once more, long after the report.
+      put(nvim.work .. "/a.txt", replaced("line 20", "theirs again"))
+      look(nvim)
+      answer_dialog(nvim)
+      T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+      T.eq(nvim:lua("return #require('cursor_agent.conflicts').list"), 1)
+      nvim:wait("require('cursor_agent.conflicts').list[1].theirs[20] == 'theirs again'", "the newest text")
+      T.eq(get(nvim.work .. "/a.txt"), replaced("line 20", "theirs again"))
+      T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+    end)
+
+    T.case(("no dialog before an agent's report: %s, %s"):format(name, autoread), OPTS, function(nvim)
+      local agent = T.agent({
+        profile = "plain",
+        turns = {
+          {
+            { request = { method = "fs/read_text_file", params = { sessionId = "${session}", path = "${cwd}/no" } } },
+            { wait_cancel = true },
+          },
+        },
+      })
+      nvim:use(agent)
+      nvim:cmd("set " .. autoread)
+      nvim:cmd("edit other.txt")
+      nvim:cmd("edit a.txt")
+      nvim:keys("2GSmine<Esc>")
+      nvim:prompt("edit", { open = false })
+      nvim:wait(function()
+        return #agent:answers("fs/read_text_file") == 1
+      end, "the turn")
+      put(nvim.work .. "/a.txt", replaced("line 20", "theirs"))
+      put(nvim.work .. "/other.txt", replaced("line 5", "other"))
+      look(nvim)
+      answer_dialog(nvim)
+      T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+      nvim:wait("#require('cursor_agent.conflicts').list == 1", "the conflict")
+      nvim:lua("require('cursor_agent.files').edited(vim.fn.fnamemodify('a.txt', ':p'))")
+      T.eq(nvim:lua("return #require('cursor_agent.conflicts').list"), 1, "the report says nothing new")
+      -- One without unsaved text follows, at the end of the turn at the latest.
+      nvim:cmd("CursorAgent cancel")
+      nvim:wait_turns(1)
+      nvim:wait(function()
+        return in_buffer(nvim, "other.txt") == replaced("line 5", "other")
+      end, "the other file")
+      T.eq(nvim:lua("return vim.bo[vim.fn.bufnr('other.txt')].modified"), false)
+      T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+    end)
+  end
+end
+
+T.case("a new file that an agent makes on disk is not loaded over what was typed", OPTS, function(nvim)
+  local agent = T.agent({
+    profile = "plain",
+    turns = { { { write_file = { path = "new.txt", text = "theirs\n" } }, { wait_cancel = true } } },
+  })
+  nvim:use(agent)
+  nvim:cmd("edit new.txt")
+  nvim:keys("imine<Esc>")
+  nvim:prompt("edit", { open = false })
+  nvim:wait(function()
+    return vim.uv.fs_stat(nvim.work .. "/new.txt")
+  end, "the file")
+  nvim:api("nvim_ui_set_focus", true)
+  answer_dialog(nvim)
+  nvim:keys(":checktime<CR>")
+  answer_dialog(nvim)
+  T.eq(in_buffer(nvim, "new.txt"), "mine\n")
+  nvim:wait("#require('cursor_agent.conflicts').list == 1", "the conflict")
+  nvim:keys(":write<CR>")
+  nvim:wait_screen("new.txt was changed on disk and not written")
+  T.eq(get(nvim.work .. "/new.txt"), "theirs\n")
+  T.eq(nvim:lua("return vim.bo.modified"), true)
+  nvim:keys(":write!<CR>")
+  nvim:wait(function()
+    return get(nvim.work .. "/new.txt") == "mine\n"
+  end, "it to be written")
+  T.eq(nvim:lua("return #require('cursor_agent.conflicts').list"), 0)
+  nvim:cmd("CursorAgent cancel")
+  nvim:wait_turns(1)
+end)
+
+T.case(":w asks nothing where an agent has written, and :w! writes", OPTS, function(nvim)
+  local agent = T.agent({
+    profile = "plain",
+    turns = { { { write_file = { path = "a.txt", text = replaced("line 20", "theirs") } }, { wait_cancel = true } } },
+  })
+  nvim:use(agent)
+  nvim:cmd("edit a.txt")
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("edit", { open = false })
+  nvim:wait(function()
+    return get(nvim.work .. "/a.txt") ~= TEXT
+  end, "the change")
+  nvim:keys(":write<CR>")
+  nvim:wait_screen("a.txt was changed on disk and not written")
+  nvim:keys("y")
+  nvim:keys("<Esc>")
+  T.eq(get(nvim.work .. "/a.txt"), replaced("line 20", "theirs"))
+  T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+  T.eq(nvim:lua("return vim.bo.modified"), true)
+  nvim:keys(":write b.txt<CR>")
+  nvim:wait(function()
+    return vim.uv.fs_stat(nvim.work .. "/b.txt")
+  end, "the other file")
+  T.eq(get(nvim.work .. "/b.txt"), replaced("line 2", "mine"))
+  nvim:keys(":write!<CR>")
+  nvim:wait(function()
+    return get(nvim.work .. "/a.txt") == replaced("line 2", "mine")
+  end, "it to be written")
+  T.eq(nvim:lua("return { vim.bo.modified, #require('cursor_agent.conflicts').list }"), { false, 0 })
+  nvim:keys("3GSmore<Esc>:write<CR>")
+  nvim:wait(function()
+    return get(nvim.work .. "/a.txt"):find("more", 1, true)
+  end, "it to be written without a question")
+  nvim:cmd("CursorAgent cancel")
+  nvim:wait_turns(1)
+end)
+
+T.case("of files no agent has touched Neovim and other autocommands speak as ever", OPTS, function(nvim)
+  nvim:use(T.agent({ profile = "plain", turns = { { report("a.txt") } } }))
+  nvim:cmd("edit a.txt")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  nvim:cmd("edit other.txt")
+  nvim:keys("2GSmine<Esc>")
+  put(nvim.work .. "/other.txt", replaced("line 20", "theirs"))
+  nvim:keys(":checktime<CR>")
+  nvim:wait_screen("W12: Warning")
+  nvim:keys("O")
+  nvim:lua([[
+    _G.seen = {}
+    vim.api.nvim_create_autocmd("FileChangedShell", { pattern = "*.txt", callback = function(args)
+      table.insert(_G.seen, vim.v.fcs_reason .. " " .. vim.fs.basename(args.file))
+      vim.v.fcs_choice = "reload"
+    end })
+  ]])
+  put(nvim.work .. "/other.txt", replaced("line 20", "theirs once more"))
+  nvim:cmd("checktime")
+  T.eq(nvim:lua("return _G.seen"), { "conflict other.txt" })
+  T.eq(in_buffer(nvim, "other.txt"), replaced("line 20", "theirs once more"))
+  T.eq(nvim:lua("return #require('cursor_agent.conflicts').list"), 0)
+end)
+
+T.case("a file that a command changed during a turn is looked after when the turn is over", OPTS, function(nvim)
+  local text = replaced("line 20", "theirs")
+  nvim:use(T.agent({ profile = "plain", turns = { { { write_file = { path = "a.txt", text = text } } } } }))
+  -- What others say of a file does not bring the dialog back.
+  nvim:cmd("autocmd FileChangedShell * let v:fcs_choice = 'ask'")
+  nvim:cmd("edit a.txt")
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  nvim:wait("#require('cursor_agent.conflicts').list == 1", "the conflict")
+  nvim:keys(":checktime<CR>")
+  answer_dialog(nvim)
+  put(nvim.work .. "/a.txt", replaced("line 20", "in the background"))
+  nvim:api("nvim_ui_set_focus", true)
+  answer_dialog(nvim)
+  nvim:keys(":checktime<CR>")
+  answer_dialog(nvim)
+  T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+  nvim:wait("require('cursor_agent.conflicts').list[1].theirs[20] == 'in the background'", "the newest text")
+  T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+end)
+
+T.case("undo after a reload by an agent's change is unsaved text again", OPTS, function(nvim)
+  nvim:use(T.agent({
+    profile = "plain",
+    turns = { { { write_file = { path = "a.txt", text = replaced("line 20", "theirs") } }, report("a.txt") } },
+  }))
+  nvim:cmd("edit a.txt")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  T.eq(in_buffer(nvim, "a.txt"), replaced("line 20", "theirs"))
+  nvim:keys("u")
+  T.eq(nvim:lua("return vim.bo.modified"), true)
+  put(nvim.work .. "/a.txt", replaced("line 21", "more"))
+  nvim:lua("require('cursor_agent.files').edited(vim.fn.fnamemodify('a.txt', ':p'))")
+  T.eq(in_buffer(nvim, "a.txt"), TEXT, "it is not loaded over")
+end)
