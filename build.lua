@@ -12,7 +12,7 @@ local function take(name, path)
   package.loaded[name] = nil
   package.preload[name] = loadfile(root .. "/lua/cursor_agent/" .. path)
 end
-take("cursor_agent.private", "private.lua")
+take("cursor_agent.files.private", "files/private.lua")
 for file in vim.fs.dir(root .. "/lua/cursor_agent/install") do
   take("cursor_agent.install." .. file:gsub("%.lua$", ""), "install/" .. file)
 end

@@ -153,7 +153,7 @@ vim.api.nvim_create_autocmd("SessionLoadPost", {
   callback = function()
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
       if vim.api.nvim_buf_get_name(buf):find("^cursor%-agent://") then
-        require("cursor_agent.mksession").loaded()
+        require("cursor_agent.chat.mksession").loaded()
         return
       end
     end

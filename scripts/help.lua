@@ -6,8 +6,8 @@ vim.opt.runtimepath:prepend(root)
 local actions = require("cursor_agent.actions")
 local command = require("cursor_agent.command")
 local config = require("cursor_agent.config")
-local highlights = require("cursor_agent.highlights")
-local presets = require("cursor_agent.presets")
+local highlights = require("cursor_agent.colour.highlights")
+local presets = require("cursor_agent.agents.presets")
 
 local WIDTH = 78
 local BUFFERS = {

@@ -23,7 +23,7 @@
 //! - [`sign_in`] — the key or token Cursor is started with; [`cli_config`] — Cursor's own settings, read only.
 //! - [`diff`] (its [`diff_words`]), [`output`], [`wire_log`], [`secrets`], [`private`], [`log`], [`text`], [`ids`] — small parts used above.
 //! - `crates/tools` — companion programs: the scripted agent that plays the tests and the demo.
-//! - `lua/cursor_agent/` — everything that calls Neovim's API; `native.lua` loads this library, `types.lua` is its contract.
+//! - `lua/cursor_agent/` — everything that calls Neovim's API; `bridge/native.lua` loads this library, `bridge/types.lua` is its contract.
 //! - `tests/engine/` — the engine against a scripted wire, a test for each row of the protocol; `tests/driver/` — the
 //!   driver with real processes; `tests/cases/` — the plugin in a child Neovim, driven as a person would, by
 //!   `tests/run.lua` and `tests/harness/`.

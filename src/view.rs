@@ -1,4 +1,4 @@
-//! What Lua sees of sessions, entries and decisions: plain tables, which `lua/cursor_agent/types.lua` describes.
+//! What Lua sees of sessions, entries and decisions: plain tables, which `lua/cursor_agent/bridge/types.lua` describes.
 
 use std::collections::BTreeMap;
 

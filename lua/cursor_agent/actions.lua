@@ -1,6 +1,6 @@
 -- Everything a key can do: one table that feeds the `<Plug>` mappings, the keys of our buffers and the `g?` help.
 
-local chats = require("cursor_agent.chats")
+local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local notify = require("cursor_agent.notify")
 
@@ -45,7 +45,7 @@ end
 ---@return fun()
 local function pick(name)
   return function()
-    local run = require("cursor_agent.pick")[name] --[[@as fun(): any, string?]]
+    local run = require("cursor_agent.chat.pick")[name] --[[@as fun(): any, string?]]
     notify.report(run())
   end
 end
@@ -58,7 +58,7 @@ end
 local function call(module, name, ...)
   local args = { ... }
   return with_chat(function(chat)
-    return require("cursor_agent." .. module)[name](chat, unpack(args))
+    return require(module)[name](chat, unpack(args))
   end)
 end
 
@@ -76,7 +76,7 @@ end
 ---@return fun()
 local function of_log(name)
   return function()
-    local run = require("cursor_agent.log")[name] --[[@as fun(): any, string?]]
+    local run = require("cursor_agent.agents.protocol_log")[name] --[[@as fun(): any, string?]]
     notify.report(run())
   end
 end
@@ -185,7 +185,7 @@ M.list = {
     name = "focus",
     desc = "Go to the prompt",
     run = with_chat(function(chat)
-      require("cursor_agent.window").enter_prompt(chat)
+      require("cursor_agent.chat.window").enter_prompt(chat)
       return true
     end),
     keys = { chat = { "i", "a", "I", "A" } },
@@ -193,63 +193,73 @@ M.list = {
   {
     name = "follow",
     desc = "Open the subagent, fold, file, line, link or output under the cursor",
-    run = call("follow", "follow"),
+    run = call("cursor_agent.chat.links", "follow"),
     keys = { chat = { "<CR>" }, subagent = { "<CR>" } },
   },
   {
     name = "open-outside",
     desc = "Open the image, file or link under the cursor outside of Neovim",
-    run = call("image", "open"),
+    run = call("cursor_agent.chat.image", "open"),
     keys = { chat = { "gx" }, subagent = { "gx" } },
   },
   {
     name = "file",
     desc = "Open the file under the cursor",
-    run = call("follow", "file"),
+    run = call("cursor_agent.chat.links", "file"),
     keys = { chat = { "gf" }, subagent = { "gf" } },
   },
   {
     name = "subagent",
     desc = "Show the subagent under the cursor in a buffer of its own",
-    run = call("subagent", "here"),
+    run = call("cursor_agent.chat.subagent", "here"),
     keys = { chat = { "gS" }, subagent = { "gS" } },
   },
   {
     name = "output",
     desc = "Show the whole output or diff of the tool call",
-    run = call("output", "open"),
+    run = call("cursor_agent.chat.output", "open"),
     keys = { chat = { "o" }, subagent = { "o" } },
   },
   {
     name = "explain",
     desc = "Explain the entry: times, raw input and output",
-    run = call("output", "explain"),
+    run = call("cursor_agent.chat.output", "explain"),
     keys = { chat = { "K" }, subagent = { "K" } },
   },
-  { name = "next-turn", desc = "Next turn", run = call("move", "turn", 1), keys = { chat = { "]]" } } },
-  { name = "prev-turn", desc = "Previous turn", run = call("move", "turn", -1), keys = { chat = { "[[" } } },
+  {
+    name = "next-turn",
+    desc = "Next turn",
+    run = call("cursor_agent.chat.jump", "turn", 1),
+    keys = { chat = { "]]" } },
+  },
+  {
+    name = "prev-turn",
+    desc = "Previous turn",
+    run = call("cursor_agent.chat.jump", "turn", -1),
+    keys = { chat = { "[[" } },
+  },
   {
     name = "next-tool",
     desc = "Next tool call",
-    run = call("move", "tool", 1),
+    run = call("cursor_agent.chat.jump", "tool", 1),
     keys = { chat = { "]t" }, subagent = { "]t" } },
   },
   {
     name = "prev-tool",
     desc = "Previous tool call",
-    run = call("move", "tool", -1),
+    run = call("cursor_agent.chat.jump", "tool", -1),
     keys = { chat = { "[t" }, subagent = { "[t" } },
   },
   {
     name = "yank-code",
     desc = "Yank the code block",
-    run = call("code", "yank"),
+    run = call("cursor_agent.chat.code", "yank"),
     keys = { chat = { "gy" }, subagent = { "gy" } },
   },
   {
     name = "apply-code",
     desc = "Put the code block below the cursor of the code window",
-    run = call("code", "apply"),
+    run = call("cursor_agent.chat.code", "apply"),
     keys = { chat = { "gp" }, subagent = { "gp" } },
   },
   {
@@ -294,13 +304,13 @@ M.list = {
   {
     name = "detach",
     desc = "Take an attachment away",
-    run = call("pick", "detach"),
+    run = call("cursor_agent.chat.pick", "detach"),
     keys = { prompt = { "gx" } },
   },
   {
     name = "cycle-mode",
     desc = "Next mode of the agent",
-    run = call("pick", "cycle_mode"),
+    run = call("cursor_agent.chat.pick", "cycle_mode"),
     keys = { chat = { "<S-Tab>" }, prompt = { "<S-Tab>" } },
     modes = { prompt = { "n", "i" } },
     expr = function()
@@ -310,20 +320,25 @@ M.list = {
   {
     name = "mode",
     desc = "Choose the mode",
-    run = call("pick", "mode"),
+    run = call("cursor_agent.chat.pick", "mode"),
     keys = { chat = { "gm" }, prompt = { "gm" } },
   },
   {
     name = "model",
     desc = "Choose the model",
-    run = call("pick", "model"),
+    run = call("cursor_agent.chat.pick", "model"),
     keys = { chat = { "gM" }, prompt = { "gM" } },
   },
-  { name = "option", desc = "Choose an option of the agent", run = call("pick", "option"), keys = { chat = { "gO" } } },
+  {
+    name = "option",
+    desc = "Choose an option of the agent",
+    run = call("cursor_agent.chat.pick", "option"),
+    keys = { chat = { "gO" } },
+  },
   {
     name = "queue",
     desc = "List the queued prompts",
-    run = call("queue", "open"),
+    run = call("cursor_agent.prompt.queue", "open"),
     keys = { chat = { "gq" }, prompt = { "gQ" } },
   },
   { name = "accept", desc = "Accept the decision on the screen", run = pressed("accept") },
@@ -339,7 +354,7 @@ M.list = {
   {
     name = "todos",
     desc = "Show or hide the todos",
-    run = call("decide.todos", "toggle"),
+    run = call("cursor_agent.decide.todos", "toggle"),
   },
   { name = "toggle", desc = "Open or close the chat", run = pick("toggle") },
   { name = "open", desc = "Open the chat", run = pick("open") },
@@ -353,49 +368,76 @@ M.list = {
     name = "prompt",
     desc = "Open the prompt; from Visual mode with the selection attached",
     run = function()
-      require("cursor_agent.pick").prompt_with_selection()
+      require("cursor_agent.chat.pick").prompt_with_selection()
     end,
   },
   {
     name = "add-context",
     desc = "Attach the file, or from Visual mode the selection, to the next prompt",
     run = function()
-      require("cursor_agent.pick").add_context()
+      require("cursor_agent.chat.pick").add_context()
     end,
   },
-  { name = "stop", desc = "End the agent's process; the transcript stays", run = call("control", "stop") },
-  { name = "restart", desc = "Start the agent anew and go on with the session", run = call("control", "restart") },
+  {
+    name = "stop",
+    desc = "End the agent's process; the transcript stays",
+    run = call("cursor_agent.agents.control", "stop"),
+  },
+  {
+    name = "restart",
+    desc = "Start the agent anew and go on with the session",
+    run = call("cursor_agent.agents.control", "restart"),
+  },
   {
     name = "sessions",
     desc = "Choose a past session to go on with",
     run = function()
-      notify.report(require("cursor_agent.pick").sessions())
+      notify.report(require("cursor_agent.chat.pick").sessions())
     end,
   },
-  { name = "login", desc = "Log in to the agent in a terminal", run = call("login", "open") },
-  { name = "export", desc = "Show the conversation as markdown", run = call("export", "open") },
-  { name = "log", desc = "Show the messages exchanged with the agent", run = call("log", "open") },
+  { name = "login", desc = "Log in to the agent in a terminal", run = call("cursor_agent.agents.login", "open") },
+  { name = "export", desc = "Show the conversation as markdown", run = call("cursor_agent.chat.export", "open") },
+  {
+    name = "log",
+    desc = "Show the messages exchanged with the agent",
+    run = call("cursor_agent.agents.protocol_log", "open"),
+  },
   {
     name = "queue-edit",
     desc = "Edit the queued prompt in the prompt window",
-    run = call("queue", "edit"),
+    run = call("cursor_agent.prompt.queue", "edit"),
     keys = { queue = { "<CR>" } },
   },
   {
     name = "queue-remove",
     desc = "Take the prompt out of the queue",
-    run = call("queue", "remove"),
+    run = call("cursor_agent.prompt.queue", "remove"),
     keys = { queue = { "dd" } },
   },
-  { name = "queue-up", desc = "Send it earlier", run = call("queue", "move", -1), keys = { queue = { "K" } } },
-  { name = "queue-down", desc = "Send it later", run = call("queue", "move", 1), keys = { queue = { "J" } } },
+  {
+    name = "queue-up",
+    desc = "Send it earlier",
+    run = call("cursor_agent.prompt.queue", "move", -1),
+    keys = { queue = { "K" } },
+  },
+  {
+    name = "queue-down",
+    desc = "Send it later",
+    run = call("cursor_agent.prompt.queue", "move", 1),
+    keys = { queue = { "J" } },
+  },
   {
     name = "queue-send-now",
     desc = "Stop the running turn and send it now",
-    run = call("queue", "send_now"),
+    run = call("cursor_agent.prompt.queue", "send_now"),
     keys = { queue = { "<C-s>" } },
   },
-  { name = "queue-close", desc = "Close the list", run = call("queue", "close"), keys = { queue = { "q" } } },
+  {
+    name = "queue-close",
+    desc = "Close the list",
+    run = call("cursor_agent.prompt.queue", "close"),
+    keys = { queue = { "q" } },
+  },
   { name = "allow-once", desc = "Allow once", run = decide("allow-once"), keys = { permission = { "a" } } },
   { name = "allow-always", desc = "Allow always", run = decide("allow-always"), keys = { permission = { "A" } } },
   { name = "reject-once", desc = "Reject", run = decide("reject-once"), keys = { permission = { "r" } } },
@@ -532,10 +574,15 @@ M.list = {
   {
     name = "todos-follow",
     desc = "Go to the plan, or to the todos in the chat",
-    run = call("decide.todos", "follow"),
+    run = call("cursor_agent.decide.todos", "follow"),
     keys = { todos = { "<CR>" } },
   },
-  { name = "todos-close", desc = "Close the todos", run = call("decide.todos", "close"), keys = { todos = { "q" } } },
+  {
+    name = "todos-close",
+    desc = "Close the todos",
+    run = call("cursor_agent.decide.todos", "close"),
+    keys = { todos = { "q" } },
+  },
   { name = "log-message", desc = "Show the whole message", run = of_log("show_message"), keys = { log = { "<CR>" } } },
   {
     name = "log-filter",
@@ -549,7 +596,7 @@ M.list = {
     name = "reader-close",
     desc = "Close the window and go back",
     run = function()
-      require("cursor_agent.scratch").close()
+      require("cursor_agent.chat.scratch").close()
     end,
     keys = { log = { "q" }, reader = { "q" }, subagent = { "q" } },
   },
@@ -598,13 +645,13 @@ M.list = {
     name = "follow-agent",
     desc = "Show what the agent reads and edits in another window, or stop that",
     run = function()
-      notify.report(require("cursor_agent.follow_agent").toggle())
+      notify.report(require("cursor_agent.chat.follow_agent").toggle())
     end,
   },
   {
     name = "go-back",
     desc = "Go back to the files before the prompt under the cursor",
-    run = call("review.checkpoint", "before_prompt"),
+    run = call("cursor_agent.review.checkpoint", "before_prompt"),
     keys = { chat = { "gu" } },
   },
   {
@@ -614,7 +661,11 @@ M.list = {
       notify.report(require("cursor_agent.review.list").open())
     end,
   },
-  { name = "checkpoints", desc = "Go back to files before a prompt", run = call("review.checkpoint", "choose") },
+  {
+    name = "checkpoints",
+    desc = "Go back to files before a prompt",
+    run = call("cursor_agent.review.checkpoint", "choose"),
+  },
   {
     name = "review-follow",
     desc = "Go to the change",
@@ -644,7 +695,7 @@ M.list = {
     name = "help",
     desc = "List the keys",
     run = function()
-      require("cursor_agent.help").open()
+      require("cursor_agent.chat.help").open()
     end,
     keys = {
       chat = { "g?" },

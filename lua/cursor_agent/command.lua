@@ -1,6 +1,6 @@
 -- `:CursorAgent {subcommand}`: what each subcommand does and how its arguments complete.
 
-local chats = require("cursor_agent.chats")
+local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 
@@ -50,7 +50,7 @@ end
 local function selection(args, chat)
   if args.first and args.last then
     local buf = vim.api.nvim_get_current_buf()
-    return require("cursor_agent.context").range(buf, args.first, args.last, chat.cwd)
+    return require("cursor_agent.prompt.context").range(buf, args.first, args.last, chat.cwd)
   end
 end
 
@@ -61,7 +61,7 @@ local function chooser(name)
     desc = ("Set the %s, or choose one"):format(name),
     run = with_chat(function(chat, args)
       if args.rest == "" then
-        return require("cursor_agent.pick")[name](chat)
+        return require("cursor_agent.chat.pick")[name](chat)
       end
       local api = require("cursor_agent")
       return (name == "mode" and api.set_mode or api.set_model)(args.rest)
@@ -111,7 +111,7 @@ M.subcommands = {
     desc = "Open the chat",
     words = 1,
     run = function(args)
-      return require("cursor_agent.pick").open(args.words[1])
+      return require("cursor_agent.chat.pick").open(args.words[1])
     end,
     complete = function()
       return require("cursor_agent.config").agent_names()
@@ -132,14 +132,14 @@ M.subcommands = {
     desc = "Open or close the chat",
     words = 0,
     run = function()
-      return require("cursor_agent.pick").toggle()
+      return require("cursor_agent.chat.pick").toggle()
     end,
   },
   new = {
     desc = "Start a new session, with the agent named",
     words = 1,
     run = function(args)
-      return require("cursor_agent.pick").new(args.words[1])
+      return require("cursor_agent.chat.pick").new(args.words[1])
     end,
     complete = function()
       return require("cursor_agent.config").agent_names()
@@ -148,14 +148,14 @@ M.subcommands = {
   prompt = {
     desc = "Send a prompt; a range goes along as context. Without text, open the prompt",
     run = function(args)
-      return require("cursor_agent.welcome").enter(nil, function(agent)
+      return require("cursor_agent.agents.welcome").enter(nil, function(agent)
         local chat, why = require("cursor_agent.chat").ensure({ agent = agent })
         if not chat then
           return nil, why
         end
         local item = selection(args, chat)
         if args.rest == "" then
-          require("cursor_agent.notify").report(require("cursor_agent.window").open(chat, { enter = true }))
+          require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat, { enter = true }))
           if item then
             chat.prompt:attach(item)
           end
@@ -163,7 +163,7 @@ M.subcommands = {
         end
         local number, problem = chat.prompt:submit_elsewhere(args.rest, item and { item } or {})
         if number then
-          require("cursor_agent.notify").report(require("cursor_agent.window").open(chat))
+          require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat))
         end
         return number, problem
       end)
@@ -187,14 +187,14 @@ M.subcommands = {
     desc = "End the agent's process; the transcript stays",
     words = 0,
     run = with_chat(function(chat)
-      return require("cursor_agent.control").stop(chat)
+      return require("cursor_agent.agents.control").stop(chat)
     end),
   },
   restart = {
     desc = "Start the agent anew and go on with the session",
     words = 0,
     run = with_chat(function(chat)
-      return require("cursor_agent.control").restart(chat)
+      return require("cursor_agent.agents.control").restart(chat)
     end),
   },
   mode = chooser("mode"),
@@ -205,7 +205,7 @@ M.subcommands = {
     run = with_chat(function(chat, args)
       local id, value = args.words[1], args.words[2]
       if not id or not value then
-        return require("cursor_agent.pick").option(chat, id)
+        return require("cursor_agent.chat.pick").option(chat, id)
       end
       local option = option_of(chat, id)
       if option and option.type == "boolean" then
@@ -231,7 +231,7 @@ M.subcommands = {
     desc = "Choose a past session to go on with",
     words = 0,
     run = function()
-      return require("cursor_agent.pick").sessions()
+      return require("cursor_agent.chat.pick").sessions()
     end,
   },
   load = {
@@ -239,7 +239,7 @@ M.subcommands = {
     words = 1,
     run = function(args)
       if args.rest == "" then
-        return require("cursor_agent.pick").sessions()
+        return require("cursor_agent.chat.pick").sessions()
       end
       return require("cursor_agent").load(args.rest, { enter = true })
     end,
@@ -279,7 +279,7 @@ M.subcommands = {
       if not chat then
         return nil, why
       end
-      local context = require("cursor_agent.context")
+      local context = require("cursor_agent.prompt.context")
       if args.rest == "clear" then
         chat.prompt.attached = {}
         chat.prompt:refresh()
@@ -289,7 +289,7 @@ M.subcommands = {
       if item then
         chat.prompt:attach(item)
       elseif #args.words == 0 then
-        require("cursor_agent.pick").add_context()
+        require("cursor_agent.chat.pick").add_context()
       end
       for _, word in ipairs(args.words) do
         local named, problem = context.resolve(word:gsub("^@", ""), chat.cwd)
@@ -301,7 +301,7 @@ M.subcommands = {
       return true
     end,
     complete = function(words)
-      local names = vim.list_extend({ "clear" }, require("cursor_agent.context").names)
+      local names = vim.list_extend({ "clear" }, require("cursor_agent.prompt.context").names)
       return vim.list_extend(names, vim.fn.getcompletion(words[#words] or "", "file"))
     end,
   },
@@ -309,7 +309,7 @@ M.subcommands = {
     desc = "List the queued prompts",
     words = 0,
     run = with_chat(function(chat)
-      return require("cursor_agent.queue").open(chat)
+      return require("cursor_agent.prompt.queue").open(chat)
     end),
   },
   conflicts = {
@@ -322,7 +322,7 @@ M.subcommands = {
   export = {
     desc = "Show the conversation as markdown, or write it to {file}",
     run = with_chat(function(chat, args)
-      return require("cursor_agent.export").open(chat, args.rest)
+      return require("cursor_agent.chat.export").open(chat, args.rest)
     end),
     complete = function(words)
       return vim.fn.getcompletion(words[#words] or "", "file")
@@ -366,7 +366,7 @@ M.subcommands = {
     desc = "Show what the agent reads and edits in another window, or stop that; `here`: in this one, once you leave it",
     words = 1,
     run = function(args)
-      return require("cursor_agent.follow_agent").toggle(args.words[1])
+      return require("cursor_agent.chat.follow_agent").toggle(args.words[1])
     end,
     complete = function()
       return { "here", "on", "off" }
@@ -390,9 +390,9 @@ M.subcommands = {
     desc = "Show the messages exchanged with the agent, of {method} only; `save {file}` writes them, secrets removed",
     run = with_chat(function(chat, args)
       if args.words[1] == "save" then
-        return require("cursor_agent.log").save(chat, vim.trim(args.rest:sub(5)))
+        return require("cursor_agent.agents.protocol_log").save(chat, vim.trim(args.rest:sub(5)))
       end
-      return require("cursor_agent.log").open(chat, args.rest)
+      return require("cursor_agent.agents.protocol_log").open(chat, args.rest)
     end),
     complete = function(words)
       if words[1] == "save" and #words > 1 then
@@ -425,21 +425,21 @@ M.subcommands = {
     desc = "Log in to the agent in a terminal",
     words = 0,
     run = function()
-      return require("cursor_agent.login").open(current())
+      return require("cursor_agent.agents.login").open(current())
     end,
   },
   status = {
     desc = "Show the agent, how it is signed in and what it asks",
     words = 0,
     run = function()
-      return require("cursor_agent.status").open(current())
+      return require("cursor_agent.agents.status").open(current())
     end,
   },
   logout = {
     desc = "Log out of the agent, where it offers that",
     words = 0,
     run = with_chat(function(chat)
-      return require("cursor_agent.account").logout(chat)
+      return require("cursor_agent.agents.account").logout(chat)
     end),
   },
   delete = {
@@ -449,7 +449,7 @@ M.subcommands = {
       if args.rest == "" then
         return nil, "name the session: :CursorAgent delete {id}; :CursorAgent sessions shows them"
       end
-      return require("cursor_agent.account").delete_session(chat, args.rest)
+      return require("cursor_agent.agents.account").delete_session(chat, args.rest)
     end),
   },
 }

@@ -522,7 +522,7 @@ end
 
 ---@return table
 local function defaults()
-  local result = { agents = vim.deepcopy(require("cursor_agent.presets").agents) }
+  local result = { agents = vim.deepcopy(require("cursor_agent.agents.presets").agents) }
   for _, f in ipairs(M.schema) do
     if f.default ~= nil then
       local node, names = result, vim.split(f.path, ".", { plain = true })
@@ -561,7 +561,7 @@ function M.setup(opts)
   given = opts
   merged = nil
   M.get()
-  local native = package.loaded["cursor_agent.native"]
+  local native = package.loaded["cursor_agent.bridge.native"]
   if native and native.peek() then
     require("cursor_agent.decide.rules").push()
   end

@@ -2,7 +2,7 @@
 
 local M = {}
 
-local redact = require("cursor_agent.redact")
+local redact = require("cursor_agent.bridge.redact")
 
 ---`vim.health`, with secrets taken out of everything that is said. A report is made to be shown to others.
 local health = setmetatable({}, {
@@ -61,7 +61,7 @@ local function check_neovim()
     health.error("this Neovim has no LuaJIT, which the library needs", "Install a Neovim built with LuaJIT.")
   end
   for _, lang in ipairs({ "markdown", "markdown_inline" }) do
-    if require("cursor_agent.syntax").available(lang) then
+    if require("cursor_agent.colour.syntax").available(lang) then
       health.ok(("tree-sitter parser for %s"):format(lang))
     else
       health.warn(("no tree-sitter parser for %s: the chat is plain text"):format(lang), {
@@ -74,7 +74,7 @@ end
 
 local function check_library()
   health.start("Library")
-  local native = require("cursor_agent.native")
+  local native = require("cursor_agent.bridge.native")
   local release = require("cursor_agent.install.release")
   local root = native.root()
   local library, why = native.get()
@@ -150,7 +150,7 @@ end
 ---@param chosen boolean
 ---@param check cursor_agent.health.Check
 local function check_login(chosen, check)
-  local sign_in = require("cursor_agent.sign_in")
+  local sign_in = require("cursor_agent.agents.sign_in")
   local command = check.status_command
   local given = sign_in.given(check.name, check.agent, check.spec)
   if given then
@@ -186,7 +186,7 @@ end
 ---What Cursor asks before it acts. The file is read elsewhere; a disk that does not answer is not waited for.
 ---@param check cursor_agent.health.Check
 local function check_approval(check)
-  local approval = require("cursor_agent.approval")
+  local approval = require("cursor_agent.agents.approval")
   local config, over = nil, false ---@type cursor_agent.CliConfig?, boolean
   approval.read(check.spec.env, function(read)
     config, over = read, true
@@ -198,15 +198,15 @@ local function check_approval(check)
     return
   end
   local say = (config.problem or config.approval_mode == "unrestricted") and health.warn or health.info
-  say(approval.sentence(config, require("cursor_agent.presets").is_headless(check.agent)))
+  say(approval.sentence(config, require("cursor_agent.agents.presets").is_headless(check.agent)))
   health.info(approval.settings(config))
 end
 
 local function check_agents()
   local config = require("cursor_agent.config")
-  local presets = require("cursor_agent.presets")
+  local presets = require("cursor_agent.agents.presets")
   local chosen = config.get().agent
-  local library = require("cursor_agent.native").get()
+  local library = require("cursor_agent.bridge.native").get()
   local checks = {} ---@type cursor_agent.health.Check[]
   local names = vim.tbl_filter(function(name)
     -- The same program as `cursor`, told of there.
@@ -281,7 +281,7 @@ end
 
 local function check_chats()
   health.start("Chats")
-  local all = require("cursor_agent.chats").all()
+  local all = require("cursor_agent.chat.registry").all()
   if #all == 0 then
     health.info("none in this Neovim")
   end
@@ -298,7 +298,7 @@ local function check_chats()
       health.ok(line)
     end
   end
-  local last = require("cursor_agent.failure").last()
+  local last = require("cursor_agent.agents.failure").last()
   if last then
     health.info(
       ("last failure, %s, %s in %s:\n    %s"):format(
@@ -326,10 +326,10 @@ end
 
 local function check_files()
   health.start("Files")
-  local log = require("cursor_agent.native").log_path()
+  local log = require("cursor_agent.bridge.native").log_path()
   local stat = vim.uv.fs_stat(log)
   health.info(("log: %s, %s"):format(short(log), stat and size(stat.size) or "not written yet"))
-  local dir = require("cursor_agent.store").dir()
+  local dir = require("cursor_agent.files.store").dir()
   local files, bytes = measure(dir)
   health.info(("drafts and history: %s, %d files, %s"):format(short(dir), files, size(bytes)))
   if vim.fn.isdirectory(dir) == 1 and vim.fn.filewritable(dir) ~= 2 then

@@ -50,11 +50,11 @@ end
 ---@param work fun(library: cursor_agent.Native, key: cursor_agent.Key): T?, string?
 ---@return T?, string?
 local function on_chat(session, work)
-  local chat, why = require("cursor_agent.chats").find(session)
+  local chat, why = require("cursor_agent.chat.registry").find(session)
   if not chat then
     return nil, why
   end
-  local library, problem = require("cursor_agent.native").get()
+  local library, problem = require("cursor_agent.bridge.native").get()
   if not library then
     return nil, problem
   end
@@ -77,7 +77,7 @@ M.open = deferrable(function(opts)
     return nil, why
   end
   local shown, problem =
-    require("cursor_agent.window").open(chat, { enter = opts.enter ~= false, position = opts.position })
+    require("cursor_agent.chat.window").open(chat, { enter = opts.enter ~= false, position = opts.position })
   if not shown then
     return nil, problem
   end
@@ -87,19 +87,19 @@ end)
 ---Takes the chat off the current tab. The session goes on.
 ---@return boolean?, string?
 M.close = deferrable(function()
-  local chat, why = require("cursor_agent.chats").find()
+  local chat, why = require("cursor_agent.chat.registry").find()
   if not chat then
     return nil, why
   end
-  require("cursor_agent.window").close(chat)
+  require("cursor_agent.chat.window").close(chat)
   return true
 end)
 
 ---Opens the chat, or takes it off the current tab.
 ---@return cursor_agent.Key|boolean?, string?
 M.toggle = deferrable(function()
-  local chat = require("cursor_agent.chats").current()
-  if chat and require("cursor_agent.window").is_open(chat) then
+  local chat = require("cursor_agent.chat.registry").current()
+  if chat and require("cursor_agent.chat.window").is_open(chat) then
     return M.close()
   end
   return M.open()
@@ -120,7 +120,7 @@ M.new = deferrable(function(opts)
     return nil, why
   end
   if opts.open ~= false then
-    require("cursor_agent.notify").report(require("cursor_agent.window").open(chat, { enter = opts.enter }))
+    require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat, { enter = opts.enter }))
   end
   return chat.key
 end)
@@ -137,20 +137,20 @@ M.prompt = deferrable(function(text, opts)
   end
   local chat, why
   if opts.session then
-    chat, why = require("cursor_agent.chats").find(opts.session)
+    chat, why = require("cursor_agent.chat.registry").find(opts.session)
   else
     chat, why = require("cursor_agent.chat").ensure()
   end
   if not chat then
     return nil, why
   end
-  local items, problem = require("cursor_agent.context").read(opts.context, chat.cwd)
+  local items, problem = require("cursor_agent.prompt.context").read(opts.context, chat.cwd)
   if not items then
     return nil, problem
   end
   local number, trouble = chat.prompt:submit_elsewhere(text, items)
   if number and opts.open ~= false then
-    require("cursor_agent.notify").report(require("cursor_agent.window").open(chat))
+    require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat))
   end
   return number, trouble
 end)
@@ -217,15 +217,15 @@ end)
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
 ---@return boolean?, string?
 M.sessions = deferrable(function(callback)
-  local library, problem = require("cursor_agent.native").get()
+  local library, problem = require("cursor_agent.bridge.native").get()
   if not library then
     return nil, problem
   end
   -- Without a chat the agent is asked all the same, but makes no session for that.
-  local chat = require("cursor_agent.chats").current()
+  local chat = require("cursor_agent.chat.registry").current()
   local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
   if not key then
-    key, why = require("cursor_agent.lookup").key()
+    key, why = require("cursor_agent.agents.lookup").key()
   end
   if not key then
     return nil, why
@@ -234,7 +234,7 @@ M.sessions = deferrable(function(callback)
   if not request then
     return nil, trouble
   end
-  require("cursor_agent.changes").await(request, function(ok, value)
+  require("cursor_agent.bridge.drain").await(request, function(ok, value)
     if ok then
       callback(value)
     else
@@ -250,7 +250,7 @@ end)
 ---@return cursor_agent.Key?, string?
 M.load = deferrable(function(id, opts)
   opts = opts or {}
-  local chats = require("cursor_agent.chats")
+  local chats = require("cursor_agent.chat.registry")
   local chat = chats.find(id)
   local here = chats.current()
   local why
@@ -269,7 +269,7 @@ M.load = deferrable(function(id, opts)
   end
   chats.use(chat)
   if opts.open ~= false then
-    require("cursor_agent.notify").report(require("cursor_agent.window").open(chat, { enter = opts.enter }))
+    require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat, { enter = opts.enter }))
   end
   return chat.key
 end)
@@ -279,7 +279,7 @@ end)
 ---@overload fun(): cursor_agent.Status
 ---@return cursor_agent.Status?, string?
 function M.status(session)
-  if session ~= nil or require("cursor_agent.chats").current() then
+  if session ~= nil or require("cursor_agent.chat.registry").current() then
     return on_chat(session, function(library, key)
       return library.status(key)
     end)
@@ -297,7 +297,7 @@ function M.status(session)
     commands = {},
     queue = {},
     todos = {},
-    error = require("cursor_agent.native").failure(),
+    error = require("cursor_agent.bridge.native").failure(),
   } --[[@as cursor_agent.Status]]
 end
 
@@ -305,7 +305,7 @@ end
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.Decision[]?, string?
 function M.pending(session)
-  if session == nil and not require("cursor_agent.chats").current() then
+  if session == nil and not require("cursor_agent.chat.registry").current() then
     return {}
   end
   return on_chat(session, function(library, key)
@@ -397,7 +397,7 @@ end)
 ---A short text for a statusline, cheap to call on every redraw.
 ---@return string
 function M.statusline()
-  return require("cursor_agent.statusline").text()
+  return require("cursor_agent.chat.statusline").text()
 end
 
 return M

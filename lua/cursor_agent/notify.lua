@@ -53,7 +53,7 @@ local function show(text, level)
   local show_it = vim["notify"] ---@type fun(message: string, level: integer, opts: table)
   if not is_builtin(show_it) then
     -- It may draw markdown.
-    show_it(require("cursor_agent.guard").harmless(text), level, { title = "cursor-agent" })
+    show_it(require("cursor_agent.colour.guard").harmless(text), level, { title = "cursor-agent" })
     return
   end
   -- Not through Neovim's own `vim.notify`: from 0.11 on an error there is an exception of the command that caused it.
@@ -88,7 +88,7 @@ end
 ---@param level? cursor_agent.Level
 function M.notify(message, level)
   -- Secrets first: half of one looks like none.
-  local shown = require("cursor_agent.redact").text(message):sub(1, MOST_BYTES)
+  local shown = require("cursor_agent.bridge.redact").text(message):sub(1, MOST_BYTES)
   local text = "cursor-agent: " .. shown:gsub("[%z\1-\8\11-\31\127]", format.caret)
   if vim.in_fast_event() then
     vim.schedule(function()

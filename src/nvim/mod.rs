@@ -14,8 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use mlua::Lua;
 use nvim_oxi::lua::{Pushable, ffi::State};
 
-/// Compared by `lua/cursor_agent/native.lua` at load. Raise both when a function or a table of
-/// `lua/cursor_agent/types.lua` comes, goes or changes its meaning.
+/// Compared by `lua/cursor_agent/bridge/native.lua` at load. Raise both when a function or a table of
+/// `lua/cursor_agent/bridge/types.lua` comes, goes or changes its meaning.
 pub const ABI: u32 = 5;
 
 /// Where the module table is put: the entry itself can only hand back a message.
@@ -38,7 +38,7 @@ impl Pushable for Entry {
     unsafe fn push(self, state: *mut State) -> Result<c_int, nvim_oxi::lua::Error> {
         let built = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: Neovim calls the entry on its main thread with its own live main state
-            // (`native.lua` loads the library through `:lua`), and both crates mean LuaJIT's lua_State.
+            // (`bridge/native.lua` loads the library through `:lua`), and both crates mean LuaJIT's lua_State.
             let lua = unsafe { Lua::get_or_init_from_ptr(state.cast()) };
             module::build(lua).and_then(|module| {
                 lua.globals()

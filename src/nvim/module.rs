@@ -1,4 +1,4 @@
-//! The functions Lua can call, as `lua/cursor_agent/types.lua` describes them.
+//! The functions Lua can call, as `lua/cursor_agent/bridge/types.lua` describes them.
 //!
 //! Each is an mlua function: an error, a wrong argument or a panic inside is an ordinary Lua error there.
 //! What a user can cause comes back as `nil, message`.

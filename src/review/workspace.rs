@@ -44,7 +44,7 @@ impl Stamp {
 }
 
 impl std::fmt::Display for Stamp {
-    /// As `lua/cursor_agent/loaded.lua` writes the state of a file.
+    /// As `lua/cursor_agent/files/loaded.lua` writes the state of a file.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const SECOND: i128 = 1_000_000_000;
         let time = |ns: i128| (ns.div_euclid(SECOND), ns.rem_euclid(SECOND));

@@ -138,7 +138,7 @@ end
 
 ---@return boolean
 local function is_coloured()
-  return require("cursor_agent.painter").idle()
+  return require("cursor_agent.colour.painter").idle()
 end
 
 local function with_plugin()

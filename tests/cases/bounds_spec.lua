@@ -62,7 +62,7 @@ local function play(nvim, turn, scenario)
   nvim:cmd("edit a.lua")
   nvim:prompt("warm up")
   nvim:wait_turns(1)
-  nvim:wait("require('cursor_agent.painter').idle()", "the colours")
+  nvim:wait("require('cursor_agent.colour.painter').idle()", "the colours")
   watch(nvim)
   nvim:prompt("go")
 end

@@ -72,7 +72,7 @@ for _, how in ipairs({ "error", "panic", "type" }) do
   T.case(("%s in an exported function leaves Neovim running, with a message"):format(how), function(child)
     local result = child:lua(
       [[
-        local native = assert(require("cursor_agent.native").get())
+        local native = assert(require("cursor_agent.bridge.native").get())
         local ok, message = pcall(native.test_error, ...)
         return { ok, tostring(message) }
       ]],
@@ -81,7 +81,7 @@ for _, how in ipairs({ "error", "panic", "type" }) do
     T.eq(result[1], false)
     T.ok(#result[2] > 0)
     -- Without a pcall it is an ordinary error of Lua, shown as such.
-    child:keys(":lua require('cursor_agent.native').get().test_error('" .. how .. "')<CR>")
+    child:keys(":lua require('cursor_agent.bridge.native').get().test_error('" .. how .. "')<CR>")
     child:wait_screen("E5108")
     child:keys("<CR>")
     T.eq(child:lua("return 1 + 1"), 2)
@@ -91,7 +91,7 @@ end
 
 T.case("a wrong argument is an error with a message, for every function", function(child)
   local failures = child:lua([[
-    local native = assert(require("cursor_agent.native").get())
+    local native = assert(require("cursor_agent.bridge.native").get())
     local failures = {}
     for name, value in pairs(native) do
       if type(value) == "function" and name ~= "start" and name ~= "shutdown" then
@@ -125,7 +125,7 @@ end
 
 T.case("a stale library is named, with the command that rebuilds it", { width = 120 }, function(child)
   local copy = copy_plugin(child)
-  local path = copy .. "/lua/cursor_agent/native.lua"
+  local path = copy .. "/lua/cursor_agent/bridge/native.lua"
   local source = table.concat(vim.fn.readfile(path), "\n")
   local changed, count = source:gsub("local ABI = %d+", "local ABI = 9999")
   T.eq(count, 1)
@@ -159,14 +159,14 @@ T.case("a file that is no library is named, with the command that builds it", fu
 end)
 
 T.case("the library has every function its description names, and no other", function(nvim)
-  nvim:lua([[require("cursor_agent.native").get()]])
+  nvim:lua([[require("cursor_agent.bridge.native").get()]])
   local has = nvim:lua([[
     local names = vim.tbl_keys(package.loaded.cursor_agent_native)
     table.sort(names)
     return names
   ]])
   local described, inside = {}, false
-  for line in io.lines(T.root .. "/lua/cursor_agent/types.lua") do
+  for line in io.lines(T.root .. "/lua/cursor_agent/bridge/types.lua") do
     inside = line:find("class (exact) cursor_agent.Native", 1, true) ~= nil or (inside and line ~= "")
     described[#described + 1] = inside and line:match("^%-%-%-@field (%S+)") or nil
   end

@@ -54,7 +54,7 @@ local function picture(name, turn, prepare)
       end
       -- Colours come a few milliseconds at a time; the picture is of all of them.
       nvim:screen()
-      nvim:wait("require('cursor_agent.painter').idle()")
+      nvim:wait("require('cursor_agent.colour.painter').idle()")
       nvim:expect_screen(("chat-%s-%d"):format(name:gsub("%W+", "-"), width))
     end)
   end
@@ -250,7 +250,7 @@ T.case("what markdown is read with is made ready once", function(nvim)
   nvim:use(T.agent({ turns = { { { text = "Some **strong** words." } } } }))
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
-  nvim:wait("require('cursor_agent.painter').idle()")
+  nvim:wait("require('cursor_agent.colour.painter').idle()")
   nvim:lua([[
     collectgarbage()
     collectgarbage()
@@ -264,7 +264,7 @@ T.case("what markdown is read with is made ready once", function(nvim)
   nvim:lua("require('cursor_agent').prompt('go')")
   nvim:wait_turns(1)
   nvim:wait_screen("Some strong words.")
-  nvim:wait("require('cursor_agent.painter').idle()")
+  nvim:wait("require('cursor_agent.colour.painter').idle()")
   T.eq(nvim:lua("return _G.compiled"), {})
 end)
 
@@ -316,7 +316,7 @@ T.case("code in the chat has the colours it has in a file", {
   nvim:wait_state("idle")
   nvim:lua("require('cursor_agent').prompt('go')")
   nvim:wait_turns(1)
-  nvim:wait("require('cursor_agent.painter').idle()")
+  nvim:wait("require('cursor_agent.colour.painter').idle()")
   nvim:wait_screen("goto done")
   local screen = nvim.screen_state
   local groups = {} ---@type table<string, boolean>
@@ -396,7 +396,7 @@ end)
 local function colours(nvim, text)
   return nvim:lua(
     [[
-    local buf, wanted = require("cursor_agent.chats").all()[1].buf, ...
+    local buf, wanted = require("cursor_agent.chat.registry").all()[1].buf, ...
     local ns = vim.api.nvim_get_namespaces().cursor_agent_syntax
     local found = {}
     for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
@@ -441,7 +441,7 @@ T.case("marks that are not closed hold nothing up", function(nvim)
   nvim:wait(function()
     return #colours(nvim, "*_`[(") > 0
   end, "colours")
-  nvim:wait("require('cursor_agent.painter').idle()")
+  nvim:wait("require('cursor_agent.colour.painter').idle()")
   local longest = nvim:lua("return _G.longest")
   T.ok(longest < 1, ("nothing could be typed for %.1f s on the processor"):format(longest))
 end)

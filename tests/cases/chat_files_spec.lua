@@ -285,7 +285,7 @@ T.case("a conflict is not written over by gs, and is settled in one place", OPTS
   -- It is named once.
   nvim:wait_screen_without("unsaved:")
   nvim:lua(
-    "vim.schedule(function() require('cursor_agent.window').enter_prompt(require('cursor_agent.chats').current()) end)"
+    "vim.schedule(function() require('cursor_agent.chat.window').enter_prompt(require('cursor_agent.chat.registry').current()) end)"
   )
   nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt")
   nvim:keys("<Esc>gs")
@@ -402,7 +402,7 @@ T.case("a file in another encoding follows the disk too, and unsaved text in it 
   nvim:lua("require('cursor_agent.files').edited(vim.fn.fnamemodify('a.txt', ':p'))")
   T.eq(in_buffer(nvim), "thé\nend\nmine\n")
   T.contains(nvim:messages(), "the agent changed a.txt on disk; your unsaved changes are untouched")
-  T.eq(nvim:lua("return require('cursor_agent.conflicts').list[1].theirs"), { "santé", "end" })
+  T.eq(nvim:lua("return require('cursor_agent.files.conflicts').list[1].theirs"), { "santé", "end" })
 end)
 
 T.case("a write that waits for the user ends with the turn, or with the buffer", OPTS, function(nvim)
@@ -417,9 +417,9 @@ T.case("a write that waits for the user ends with the turn, or with the buffer",
   nvim:cmd("CursorAgent cancel")
   T.eq(nvim:wait_turns(1).stop_reason, "cancelled")
   T.eq(agent:answers("fs/write_text_file")[1].error.code, -32800)
-  T.eq(nvim:lua("return #require('cursor_agent.conflicts').list"), 0)
+  T.eq(nvim:lua("return #require('cursor_agent.files.conflicts').list"), 0)
   nvim:prompt("write", { open = false })
-  local waits = "#require('cursor_agent.conflicts').list == 1"
+  local waits = "#require('cursor_agent.files.conflicts').list == 1"
   nvim:wait(waits, "the second write waits")
   nvim:cmd("bwipeout! a.txt")
   nvim:wait_turns(2)

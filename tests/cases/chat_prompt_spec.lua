@@ -321,7 +321,7 @@ end)
 
 T.case("what is kept of pastes has its bounds, the oldest goes first", function(nvim)
   local left = nvim:lua([[
-    local store = require("cursor_agent.store")
+    local store = require("cursor_agent.files.store")
     local names = {}
     for i, letter in ipairs({ "a", "b", "c", "d" }) do
       names[i] = store.keep_text(letter:rep(3 * 1024 * 1024))
@@ -337,7 +337,7 @@ T.case("a draft outlives an empty chat beside it", OPTS, function(nvim)
   start(nvim)
   local function drafts()
     return nvim:lua([[
-      local kept = require("cursor_agent.store").read("drafts")
+      local kept = require("cursor_agent.files.store").read("drafts")
       return { kept["session-1"] or "", kept["session-2"] or "", kept["dir:" .. vim.uv.cwd()] or "" }
     ]])
   end
@@ -351,13 +351,13 @@ T.case("a draft outlives an empty chat beside it", OPTS, function(nvim)
   wait_drafts({ "half a thou", "", "half a thou" })
   nvim:cmd("stopinsert")
   nvim:cmd("CursorAgent new")
-  nvim:wait("require('cursor_agent.chats').current().status.session_id == 'session-2'", "the other chat")
+  nvim:wait("require('cursor_agent.chat.registry').current().status.session_id == 'session-2'", "the other chat")
   nvim:keys("x")
   wait_drafts({ "half a thou", "x", "x" })
   nvim:keys("<BS>")
   wait_drafts({ "half a thou", "", "" })
   nvim:cmd("stopinsert")
-  nvim:lua("require('cursor_agent.window').open(require('cursor_agent.chats').all()[1], { enter = true })")
+  nvim:lua("require('cursor_agent.chat.window').open(require('cursor_agent.chat.registry').all()[1], { enter = true })")
   nvim:wait_screen("half a thou")
   nvim:keys("ght")
   wait_drafts({ "half a thought", "", "half a thought" })
@@ -367,7 +367,7 @@ end)
 
 T.case("where nothing can be kept, writing and sending work all the same", OPTS, function(nvim)
   nvim:lua([[
-    local store = require("cursor_agent.store")
+    local store = require("cursor_agent.files.store")
     store.dir = function() return vim.v.progpath .. "/kept" end
     local write = store.write
     store.write = function(...)
@@ -443,7 +443,7 @@ end)
 T.case("blink.cmp and nvim-cmp get the same items", OPTS, function(nvim)
   start(nvim)
   nvim:keys("@src")
-  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) > 0", "the files")
+  nvim:wait("#require('cursor_agent.prompt.listing').files(vim.fn.getcwd()) > 0", "the files")
   local items = nvim:lua([[
     local blink, cmp
     require("cursor_agent.completion.blink").new():get_completions({ line = "@src", cursor = { 1, 4 } }, function(r) blink = r.items end)
@@ -609,8 +609,8 @@ T.case("the winbar gives up whole parts where there is little room, and never wh
   nvim:keys("go<C-s>next<C-s><Esc>")
   nvim:wait_screen("1 waiting")
   nvim:lua([[_G.bar = function(width)
-    local chat = require("cursor_agent.chats").current()
-    local win = require("cursor_agent.window").chat_window(chat)
+    local chat = require("cursor_agent.chat.registry").current()
+    local win = require("cursor_agent.chat.window").chat_window(chat)
     vim.api.nvim_win_set_width(win, width)
     local text = vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true }).str
     return (text:gsub("%S+ %d:%d%d", "* 0:00"):gsub("%s+", " "))
@@ -658,7 +658,7 @@ T.case("the winbar says when the session does not come", OPTS, function(nvim)
   nvim:wait_screen("starting")
   nvim:wait(function()
     -- The engine's tests let the half minute pass; here only what is shown counts. A status of the start may yet come.
-    nvim:lua("require('cursor_agent.chats').all()[1].status.error = 'late'")
+    nvim:lua("require('cursor_agent.chat.registry').all()[1].status.error = 'late'")
     return nvim:sees("does not answer · :CursorAgent restart")
   end, "the winbar to say so")
 end)
@@ -673,7 +673,7 @@ T.case("files complete and go along whatever they are called", {
   nvim:use(agent)
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
-  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) == 4", "the listing")
+  nvim:wait("#require('cursor_agent.prompt.listing').files(vim.fn.getcwd()) == 4", "the listing")
   ---@param typed string
   ---@param word string
   local function check(typed, word)
@@ -704,7 +704,7 @@ T.case("the best of many files is offered, not the first", OPTS, function(nvim)
   vim.fn.writefile({}, nvim.work .. "/zeta/init.lua")
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
-  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) > 300", "the listing")
+  nvim:wait("#require('cursor_agent.prompt.listing').files(vim.fn.getcwd()) > 300", "the listing")
   nvim:keys("@init")
   nvim:wait_screen("@zeta/init.lua")
 end)
@@ -716,7 +716,7 @@ T.case("what begins with the word is offered first in either case, and nothing w
   end
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
-  nvim:wait("#require('cursor_agent.listing').files(vim.fn.getcwd()) > 2", "the listing")
+  nvim:wait("#require('cursor_agent.prompt.listing').files(vim.fn.getcwd()) > 2", "the listing")
   nvim:keys("@re")
   nvim:wait_screen("@greet.sh")
   T.eq(nvim:lua("return vim.fn.complete_info({ 'items' }).items[1].word"), "@README.md")

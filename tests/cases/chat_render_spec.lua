@@ -5,11 +5,11 @@ local T = require("harness")
 vim.opt.runtimepath:prepend(T.root)
 
 local ansi = require("cursor_agent.render.ansi")
-local code = require("cursor_agent.code")
-local context = require("cursor_agent.context")
+local code = require("cursor_agent.chat.code")
+local context = require("cursor_agent.prompt.context")
 local format = require("cursor_agent.render.format")
 local message = require("cursor_agent.render.message")
-local places = require("cursor_agent.places")
+local places = require("cursor_agent.chat.places")
 local render = require("cursor_agent.render")
 
 ---Lines of text that came in pieces.

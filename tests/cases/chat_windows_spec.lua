@@ -342,12 +342,12 @@ T.case("a chat deleted while its colours wait is left alone", OPTS, function(nvi
   nvim:prompt("one")
   nvim:wait_turns(1)
   nvim:lua([[
-    local chat = require("cursor_agent.chats").all()[1]
-    require("cursor_agent.painter").want(chat.transcript, 0, 0, 10)
+    local chat = require("cursor_agent.chat.registry").all()[1]
+    require("cursor_agent.colour.painter").want(chat.transcript, 0, 0, 10)
     -- In the moment before what is left of the buffer goes as well.
     vim.cmd("noautocmd bdelete! " .. chat.buf)
   ]])
-  nvim:wait("require('cursor_agent.painter').idle()", "the painter")
+  nvim:wait("require('cursor_agent.colour.painter').idle()", "the painter")
   T.eq(nvim:messages():match("[^\n]*attempt[^\n]*"), nil)
 end)
 
@@ -527,7 +527,7 @@ T.case("the user leaves the tail in the middle of a flood", OPTS, function(nvim)
   nvim:wait_screen("line 59")
   -- Steps of a flood, which windows follow only now and then; the key comes between two of them.
   local lines = nvim:lua([[
-    local transcript = require("cursor_agent.transcript").of(vim.api.nvim_get_current_buf())
+    local transcript = require("cursor_agent.chat.transcript").of(vim.api.nvim_get_current_buf())
     local at = {}
     local function step(flood)
       transcript:append(2, "more\n")
@@ -727,7 +727,7 @@ T.case("a chat opened again is where it was: at the end, or where it was read wi
     nvim:cmd("CursorAgent close")
     nvim:cmd("CursorAgent open")
   end
-  local noted = nvim:lua("return vim.tbl_count(require('cursor_agent.chats').current().transcript.tail.base)")
+  local noted = nvim:lua("return vim.tbl_count(require('cursor_agent.chat.registry').current().transcript.tail.base)")
   T.eq(noted, 1, "windows that are gone leave nothing behind")
 end)
 

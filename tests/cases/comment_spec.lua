@@ -119,7 +119,7 @@ T.case(
     T.eq(shown(nvim), { "1-1 ✎ first", "5-5 ✎ third" })
     nvim:keys(":CursorAgent! comment<CR>")
     nvim:wait_screen("there is no comment here")
-    nvim:lua("require('cursor_agent.chats').current().prompt:detach(1)")
+    nvim:lua("require('cursor_agent.chat.registry').current().prompt:detach(1)")
     T.eq(shown(nvim), { "5-5 ✎ third" })
     nvim:cmd("CursorAgent context clear")
     T.eq(shown(nvim), {})
@@ -188,7 +188,7 @@ T.case("a prompt of the chat offers the files before it", { width = 120, files =
   end
   nvim:wait("#require('cursor_agent').hunks() == 1", "the change")
   nvim:cmd("stopinsert")
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid(require('cursor_agent.chats').current().buf))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid(require('cursor_agent.chat.registry').current().buf))")
   nvim:keys("Ggu")
   nvim:wait_screen("put the cursor on one of your prompts")
   nvim:keys("[[")

@@ -238,14 +238,14 @@ end)
 for how, ends in
   vim.spairs({
     cancel = "require('cursor_agent').cancel()",
-    close = "require('cursor_agent.native').peek().close(require('cursor_agent.chats').current().key)",
+    close = "require('cursor_agent.bridge.native').peek().close(require('cursor_agent.chat.registry').current().key)",
   })
 do
   T.case("a turn or a session that ends answers it as cancelled: " .. how, OPTS, function(nvim)
     local agent = collide(nvim)
     nvim:lua(ends)
     T.contains(answer_of(nvim, agent).error.message, "nothing was written")
-    nvim:wait("#require('cursor_agent.conflicts').list == 0", "nothing to be left")
+    nvim:wait("#require('cursor_agent.files.conflicts').list == 0", "nothing to be left")
     nvim:wait_screen_without("wants to write where")
     T.eq({ in_buffer(nvim), on_disk(nvim) }, { replaced("line 2", "mine"), TEXT })
   end)

@@ -134,7 +134,7 @@ T.case("what comes while changes are dealt with one at a time is not left behind
       end
     end
     -- The calls are taken in one piece; before the first of them is dealt with, the turn has gone on and ended.
-    local library = assert(require("cursor_agent.native").get())
+    local library = assert(require("cursor_agent.bridge.native").get())
     local drain = library.drain
     library.drain = function()
       library.drain = drain
@@ -150,7 +150,7 @@ T.case("what comes while changes are dealt with one at a time is not left behind
   child:keys("go<C-s>")
   child:wait_turns(1)
   child:wait_screen("The end.")
-  child:wait("require('cursor_agent.painter').idle()", "the colours")
+  child:wait("require('cursor_agent.colour.painter').idle()", "the colours")
 end)
 
 T.case("nothing is spawned before the first use", function(child)

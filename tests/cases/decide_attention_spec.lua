@@ -223,18 +223,18 @@ T.case("a chat that another one replaced under a card has its room again", { wid
     return words and card and words < card
   end, "the words above the card")
   nvim:cmd("stopinsert")
-  nvim:lua("_G.first = require('cursor_agent.chats').current()")
+  nvim:lua("_G.first = require('cursor_agent.chat.registry').current()")
   nvim:cmd("CursorAgent new")
   nvim:wait_screen_without("I have to build it.")
   nvim:wait_screen("asks to run")
   nvim:cmd("stopinsert | wincmd h")
   nvim:wait(
-    "next(require('cursor_agent.chats').current().transcript.tail.hidden) ~= nil",
+    "next(require('cursor_agent.chat.registry').current().transcript.tail.hidden) ~= nil",
     "the other chat under the card"
   )
   nvim:cmd("CursorAgent accept")
   nvim:wait_screen_without("asks to run")
-  nvim:lua("require('cursor_agent.window').open(_G.first)")
+  nvim:lua("require('cursor_agent.chat.window').open(_G.first)")
   nvim:wait_screen("I have to build it.")
   nvim:wait(function()
     return row_of(nvim, "I have to build it.") > 18

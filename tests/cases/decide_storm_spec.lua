@@ -51,7 +51,7 @@ T.case(
       SESSIONS
     )
     nvim:wait_screen(("1 of %d"):format(SESSIONS * EACH), 30000)
-    nvim:wait("#require('cursor_agent.native').peek().pending() == 100", "all of them to wait")
+    nvim:wait("#require('cursor_agent.bridge.native').peek().pending() == 100", "all of them to wait")
 
     -- Some by key, in the order they came, while the agents take back what they asked and one turn is cancelled.
     nvim:keys(":CursorAgent decisions<CR>")
@@ -59,14 +59,14 @@ T.case(
     for session = 1, SESSIONS do
       nvim:lua("assert(require('cursor_agent').set_mode('plan', ...))", keys[session])
     end
-    nvim:wait("#require('cursor_agent.native').peek().pending() < 100", "the first to be taken back")
+    nvim:wait("#require('cursor_agent.bridge.native').peek().pending() < 100", "the first to be taken back")
     -- Fewer than one session keeps, whichever asked first: something is left there to be cancelled.
     for i = 1, 8 do
       nvim:keys(i % 3 == 0 and "r" or "a")
     end
     nvim:lua("assert(require('cursor_agent').cancel(...))", keys[CANCELLED])
     nvim:wait(function()
-      local left = nvim:lua("return #require('cursor_agent.native').peek().pending()")
+      local left = nvim:lua("return #require('cursor_agent.bridge.native').peek().pending()")
       if left > 0 and nvim:lua("return vim.bo.filetype") == "cursoragent-decision" then
         nvim:keys(left % 2 == 0 and "a" or "r")
       elseif left > 0 then
@@ -110,6 +110,6 @@ T.case(
     for _, name in ipairs({ "allow-once", "-32800", "cancelled" }) do
       T.ok((by_outcome[name] or 0) > 0, ("none was %s: %s"):format(name, vim.inspect(by_outcome)))
     end
-    T.eq(nvim:lua("return require('cursor_agent.native').peek().pending()"), {})
+    T.eq(nvim:lua("return require('cursor_agent.bridge.native').peek().pending()"), {})
   end
 )

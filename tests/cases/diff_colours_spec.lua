@@ -4,8 +4,8 @@ local T = require("harness")
 
 ---Goes through every built-in colorscheme, dark and light, and says what is wrong with the colours of diffs.
 local SURVEY = [[
-  local colours = require("cursor_agent.diff_colours")
-  require("cursor_agent.highlights").setup()
+  local colours = require("cursor_agent.colour.diff")
+  require("cursor_agent.colour.highlights").setup()
   local function of_cterm(n)
     if n >= 232 then
       return (8 + (n - 232) * 10) * 0x10101
@@ -76,7 +76,7 @@ T.case("colours of diffs follow 'background', and leave alone what the user defi
   local function bg(name)
     return nvim:lua(("return vim.api.nvim_get_hl(0, { name = %q, link = false }).bg"):format(name))
   end
-  nvim:lua("require('cursor_agent.highlights').setup()")
+  nvim:lua("require('cursor_agent.colour.highlights').setup()")
   local dark = bg("CursorAgentDiffDelete")
   nvim:cmd("set background=light")
   local light = bg("CursorAgentDiffDelete")
@@ -134,7 +134,7 @@ T.case("words that changed are marked in the diffs of the chat and of the card",
   nvim:lua("require('cursor_agent').accept()")
   nvim:wait_turns(1)
   nvim:cmd("stopinsert")
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid(require('cursor_agent.chats').current().buf))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid(require('cursor_agent.chat.registry').current().buf))")
   T.eq(marked(nvim, WORDS), { "expr", "term" })
 end)
 

@@ -127,7 +127,7 @@ T.case("served: a part of the text, or what was typed since, is no ground to rep
   })
   nvim:keys("2GSmine<Esc>")
   nvim:prompt("write", { open = false })
-  local waits = "#require('cursor_agent.conflicts').list == 1"
+  local waits = "#require('cursor_agent.files.conflicts').list == 1"
   nvim:wait(waits, "the write waits")
   T.eq(agent:answers("fs/read_text_file")[1].result.content, "mine\n")
   T.eq(in_buffer(nvim), replaced("line 2", "mine"))
@@ -164,11 +164,11 @@ T.case("served: what one session has read is nothing another one knows", OPTS, f
   nvim:prompt("read", { open = false })
   nvim:wait_turns(1)
   nvim:lua("require('cursor_agent').new({ open = false })")
-  nvim:wait("#require('cursor_agent.chats').all() == 2", "a second session")
+  nvim:wait("#require('cursor_agent.chat.registry').all() == 2", "a second session")
   nvim:lua(
-    "require('cursor_agent').prompt('write', { open = false, session = require('cursor_agent.chats').all()[2].key })"
+    "require('cursor_agent').prompt('write', { open = false, session = require('cursor_agent.chat.registry').all()[2].key })"
   )
-  nvim:wait("#require('cursor_agent.conflicts').list == 1", "the write waits")
+  nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the write waits")
   T.eq(nvim:lua("return vim.fn.getbufline('a.txt', 2)[1]"), "mine")
 end)
 
@@ -254,7 +254,7 @@ for _, how in ipairs({ "as it is", "without backups" }) do
       nvim:keys("u")
       T.eq(nvim:lua("return { vim.bo.modified, vim.fn.getline(2) }"), { true, "line 2" }, "undo goes on where it was")
       nvim:prompt("write", { open = false })
-      nvim:wait("#require('cursor_agent.conflicts').list == 1", "the conflict")
+      nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
       nvim:cmd("CursorAgent cancel")
       nvim:wait_turns(2)
       T.eq(nvim:lua("return vim.fn.getline(2)"), "line 2")

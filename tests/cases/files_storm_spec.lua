@@ -10,8 +10,8 @@ local STORM = [[
   local seed, rounds = ...
   math.randomseed(seed)
   local files = require("cursor_agent.files")
-  local watch = require("cursor_agent.watch")
-  local library = require("cursor_agent.native").peek()
+  local watch = require("cursor_agent.files.watch")
+  local library = require("cursor_agent.bridge.native").peek()
   local path = vim.fn.fnamemodify("a.txt", ":p")
   local buf = vim.fn.bufnr("a.txt")
   local answers, request = {}, 1e6
@@ -114,7 +114,7 @@ local STORM = [[
       watch.turn(7, vim.fn.getcwd(), math.random() < 0.5)
     end,
     merge_by_hand = function()
-      if require("cursor_agent.conflicts").has(buf) then
+      if require("cursor_agent.files.conflicts").has(buf) then
         local all = vim.split(get():gsub("\n$", ""), "\n", { plain = true })
         local there = table.concat(all, "\n")
         for line in pairs(mine) do
@@ -168,7 +168,7 @@ for _, autoread in ipairs({ "autoread", "noautoread" }) do
     for seed = 1, 4 do
       nvim:cmd("edit!")
       T.eq(nvim:lua(STORM, seed, ROUNDS), "")
-      nvim:lua("require('cursor_agent.conflicts').list = {}")
+      nvim:lua("require('cursor_agent.files.conflicts').list = {}")
     end
     T.eq(nvim:lua("return vim.api.nvim_get_mode().blocking"), false)
     T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)

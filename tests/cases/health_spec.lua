@@ -107,15 +107,15 @@ end)
 T.case("a library of other sources, and a demo that is missing, come with their step", function(child)
   child:lua(
     [[
-    local root = require("cursor_agent.native").root()
+    local root = require("cursor_agent.bridge.native").root()
     local copy = ...
     vim.fn.mkdir(copy .. "/lib", "p")
     vim.fn.writefile({ "other" }, copy .. "/lib/built-from")
     for _, name in ipairs({ "src", "crates", "Cargo.toml", "Cargo.lock" }) do
       vim.uv.fs_symlink(root .. "/" .. name, copy .. "/" .. name)
     end
-    require("cursor_agent.native").get()
-    require("cursor_agent.native").root = function() return copy end
+    require("cursor_agent.bridge.native").get()
+    require("cursor_agent.bridge.native").root = function() return copy end
   ]],
     child.dir .. "/copy"
   )
@@ -172,7 +172,7 @@ end)
 
 T.case("a library that does not load is named, with what an installation would need", function(child)
   child:lua([[
-    local native = require("cursor_agent.native")
+    local native = require("cursor_agent.bridge.native")
     native.library_path = function() return "/nowhere/cursor_agent.so" end
   ]])
   local text = health(child)

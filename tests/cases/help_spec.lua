@@ -56,10 +56,10 @@ T.case("every command, mapping, option, highlight, event, agent and Lua call has
       local path = field.path:gsub("^agents%.%*", "agents.NAME"):gsub("%.%*$", ".ACTION")
       table.insert(list, "cursor-agent-option-" .. path)
     end
-    for name in pairs(require("cursor_agent.highlights").groups) do
+    for name in pairs(require("cursor_agent.colour.highlights").groups) do
       table.insert(list, "hl-" .. name)
     end
-    for name in pairs(require("cursor_agent.presets").agents) do
+    for name in pairs(require("cursor_agent.agents.presets").agents) do
       table.insert(list, "cursor-agent-agent-" .. name)
     end
     for name, value in pairs(require("cursor_agent")) do

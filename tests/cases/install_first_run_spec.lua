@@ -159,7 +159,7 @@ end)
 
 T.case("every preset names a program, how to install it, and how to go on", function(child)
   local agents = child:lua([[
-    local presets = require("cursor_agent.presets")
+    local presets = require("cursor_agent.agents.presets")
     local list = {}
     for name, agent in pairs(presets.agents) do
       list[name] = { agent = agent, install = presets.install_commands[name], spec = presets.spec(name, agent) }
@@ -181,7 +181,7 @@ end)
 
 T.case("a key in the environment chooses the way to log in", function(child)
   local order = child:lua([[
-    local presets = require("cursor_agent.presets")
+    local presets = require("cursor_agent.agents.presets")
     local function order(name, env)
       local agent = vim.tbl_extend("force", presets.agents[name], { env = env })
       return presets.spec(name, agent).auth_order

@@ -264,7 +264,7 @@ end)
 ---Makes the copy one for which the library that was built is the wrong one.
 local UNFIT = {
   version = { "Cargo.toml", '\nversion = "', '\nversion = "9.', "it is of version" },
-  interface = { "lua/cursor_agent/native.lua", "ABI = ", "ABI = 9", "it speaks interface" },
+  interface = { "lua/cursor_agent/bridge/native.lua", "ABI = ", "ABI = 9", "it speaks interface" },
 }
 for what, edit in pairs(UNFIT) do
   case(("a library of another %s is neither kept nor installed"):format(what), function(child, plugin)
@@ -350,7 +350,7 @@ case(":CursorAgent build says when a new Neovim is needed, and what it does not 
   plugin:load(child)
   child:keys(":CursorAgent build<CR>")
   expect_message(child, "built for this version already")
-  T.ok(child:lua("return require('cursor_agent.native').get() ~= nil"))
+  T.ok(child:lua("return require('cursor_agent.bridge.native').get() ~= nil"))
   local before = plugin:inode("lib/cursor_agent.so")
   child:keys(":CursorAgent build cargo<CR>")
   expect_message(child, "restart Neovim to use it")

@@ -78,7 +78,10 @@ T.case("what MCP servers are given is on no screen and in no file", { width = 16
   T.contains(nvim:lua(shown), '"DB_PASS"')
   T.ok(not nvim:lua(shown):find("hunter2", 1, true), "the message shows it")
   -- What an agent says on stderr comes by a way of its own, at times after the end of the turn.
-  nvim:wait("table.concat(require('cursor_agent.native').get().log(1)):find('connecting', 1, true)", "its stderr")
+  nvim:wait(
+    "table.concat(require('cursor_agent.bridge.native').get().log(1)):find('connecting', 1, true)",
+    "its stderr"
+  )
   nvim:cmd("CursorAgent log save saved.jsonl")
   local saved = nvim:lua("return table.concat(vim.fn.readfile('saved.jsonl'), '\\n')")
   T.contains(saved, "connecting with •••")

@@ -27,7 +27,7 @@ local TEXT = table.concat(DEEP, "\n\n") .. "\n\n" .. table.concat(STAIRS, "\n")
 ---@param nvim harness.Child
 local function settle(nvim)
   nvim:cmd("redraw!")
-  nvim:wait("require('cursor_agent.painter').idle()", "the colours")
+  nvim:wait("require('cursor_agent.colour.painter').idle()", "the colours")
   nvim:cmd("redraw!")
   T.eq(nvim:gone(), nil, "Neovim runs")
 end
@@ -233,7 +233,7 @@ T.case("plugins that draw the chat's markdown, and vim.treesitter.start on it", 
   nvim:wait_screen("The end.")
   T.ok(
     nvim:lua([[
-      local chat = require("cursor_agent.chats").current()
+      local chat = require("cursor_agent.chat.registry").current()
       local trees = vim.treesitter.get_parser(chat.buf, "markdown"):parse()
       return vim.tbl_count(trees) >= 2
     ]]),
@@ -253,10 +253,10 @@ T.case("the buffer of a subagent", OPTS, function(nvim)
   })
   nvim:cmd("wincmd l")
   nvim:lua([[
-    local chat = require("cursor_agent.chats").current()
+    local chat = require("cursor_agent.chat.registry").current()
     for index, item in pairs(chat.transcript.items) do
       if item.kind == "tool" then
-        assert(require("cursor_agent.subagent").open(chat, index))
+        assert(require("cursor_agent.chat.subagent").open(chat, index))
         return
       end
     end
@@ -271,7 +271,11 @@ T.case("the guard holds back what nests too deeply, and nothing that people writ
   ---@param text string
   ---@return boolean
   local function safe(lang, text)
-    return nvim:lua("return require('cursor_agent.guard').safe(...)", lang, vim.split(text, "\n", { plain = true }))
+    return nvim:lua(
+      "return require('cursor_agent.colour.guard').safe(...)",
+      lang,
+      vim.split(text, "\n", { plain = true })
+    )
   end
   for _, line in ipairs(DEEP) do
     T.ok(not safe("markdown", line), line)

@@ -148,14 +148,14 @@ T.case(
     nvim:prompt("use " .. PLANTED)
     nvim:wait_turns(1)
     nvim:keys("<Esc>")
-    local log = "table.concat(require('cursor_agent.native').get().log(1)):find('%s', 1, true)"
+    local log = "table.concat(require('cursor_agent.bridge.native').get().log(1)):find('%s', 1, true)"
     nvim:wait(log:format("xxxx"), "the long line on stderr")
 
     nvim:cmd("CursorAgent log")
     expect_clean(shown(nvim), "the log's window")
     for row = 1, nvim:api("nvim_buf_line_count", 0) do
       nvim:api("nvim_win_set_cursor", 0, { row, 0 })
-      nvim:lua("require('cursor_agent.log').show_message()")
+      nvim:lua("require('cursor_agent.agents.protocol_log').show_message()")
       expect_clean(shown(nvim), "message " .. row)
       nvim:cmd("close")
     end
@@ -178,7 +178,7 @@ T.case(
     expect_clean(table.concat(vim.fn.readfile(state .. "cursor-agent/last-failure.json"), "\n"), "the last failure")
 
     -- What a panic says is in the log file.
-    nvim:lua("pcall(require('cursor_agent.native').get().test_error, 'panic', ...)", PLANTED)
+    nvim:lua("pcall(require('cursor_agent.bridge.native').get().test_error, 'panic', ...)", PLANTED)
     expect_clean(table.concat(vim.fn.readfile(state .. "cursor-agent.log"), "\n"), "the log file")
     T.contains(table.concat(vim.fn.readfile(state .. "cursor-agent.log"), "\n"), "a panic on purpose")
   end

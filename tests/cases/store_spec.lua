@@ -22,7 +22,7 @@ T.case("two Neovims lose nothing of each other's history and drafts", function(n
     jobs[who] = other_nvim(
       nvim,
       ([[
-        local history, store = require("cursor_agent.history"), require("cursor_agent.store")
+        local history, store = require("cursor_agent.prompt.history"), require("cursor_agent.files.store")
         for i = 1, 25 do
           history.add("/proj", "%d-" .. i, {})
           store.update("drafts", function(all) all["%d-" .. i] = "draft" end)
@@ -34,14 +34,14 @@ T.case("two Neovims lose nothing of each other's history and drafts", function(n
     local done = job:wait()
     T.eq({ done.code, done.stderr }, { 0, "" })
   end
-  T.eq(#nvim:lua("return require('cursor_agent.history').list('/proj')"), 75)
-  T.eq(nvim:lua("return vim.tbl_count(require('cursor_agent.store').read('drafts'))"), 75)
-  T.eq(nvim:lua("return vim.fn.readdir(require('cursor_agent.store').dir())"), { "drafts.json", "history.json" })
+  T.eq(#nvim:lua("return require('cursor_agent.prompt.history').list('/proj')"), 75)
+  T.eq(nvim:lua("return vim.tbl_count(require('cursor_agent.files.store').read('drafts'))"), 75)
+  T.eq(nvim:lua("return vim.fn.readdir(require('cursor_agent.files.store').dir())"), { "drafts.json", "history.json" })
 end)
 
 T.case("what a killed Neovim left locked is used again", function(nvim)
   nvim:lua([[
-    local store = require("cursor_agent.store")
+    local store = require("cursor_agent.files.store")
     store.update("drafts", function(all) all.a = "one" end)
     local file = assert(io.open(store.dir() .. "/drafts.json.lock", "wb"))
     -- No process has this number.
@@ -51,7 +51,7 @@ T.case("what a killed Neovim left locked is used again", function(nvim)
     store.update("drafts", function(all) all.b = "two" end)
     _G.took = (vim.uv.hrtime() - began) / 1e6
   ]])
-  T.eq(nvim:lua("return require('cursor_agent.store').read('drafts')"), { a = "one", b = "two" })
+  T.eq(nvim:lua("return require('cursor_agent.files.store').read('drafts')"), { a = "one", b = "two" })
   T.ok(nvim:lua("return _G.took") < 100, "it does not wait")
 end)
 
@@ -60,7 +60,7 @@ T.case("a full disk empties neither history nor drafts, and the user is told onc
   vim.fn.mkdir(dir, "p")
   local mounted = vim.system({ "mount", "-t", "tmpfs", "-o", "size=64k", "none", dir }):wait().code == 0
   local ok, problem = pcall(function()
-    nvim:lua("require('cursor_agent.history').add('/proj', 'kept', {})")
+    nvim:lua("require('cursor_agent.prompt.history').add('/proj', 'kept', {})")
     if not mounted then
       -- Where nothing may be mounted, a limit on the size of files stands for the disk.
       nvim:lua([[
@@ -71,12 +71,12 @@ T.case("a full disk empties neither history nor drafts, and the user is told onc
       ]])
     end
     nvim:lua([[
-      local history = require("cursor_agent.history")
+      local history = require("cursor_agent.prompt.history")
       for i = 1, 3 do
         history.add("/proj", ("x"):rep(100000) .. i, {})
       end
     ]])
-    local list = nvim:lua("return require('cursor_agent.history').list('/proj')")
+    local list = nvim:lua("return require('cursor_agent.prompt.history').list('/proj')")
     T.eq(list, { { text = "kept" } })
     local said = nvim:messages():gsub("\n", " ")
     T.contains(said, "the prompts you sent could not be saved")
@@ -94,16 +94,16 @@ end)
 
 T.case("a file of the store that is broken is kept aside", function(nvim)
   nvim:lua([[
-    local store = require("cursor_agent.store")
+    local store = require("cursor_agent.files.store")
     store.update("drafts", function(all) all.a = "one" end)
     local file = assert(io.open(store.dir() .. "/drafts.json", "wb"))
     file:write('{"a":"one","b')
     file:close()
     store.update("drafts", function(all) all.c = "three" end)
   ]])
-  T.eq(nvim:lua("return require('cursor_agent.store').read('drafts')"), { c = "three" })
+  T.eq(nvim:lua("return require('cursor_agent.files.store').read('drafts')"), { c = "three" })
   T.eq(
-    nvim:lua("return vim.fn.readfile(require('cursor_agent.store').dir() .. '/drafts.json.broken')"),
+    nvim:lua("return vim.fn.readfile(require('cursor_agent.files.store').dir() .. '/drafts.json.broken')"),
     { '{"a":"one","b' }
   )
 end)

@@ -65,7 +65,7 @@ local running, idle = { state = "running" }, { state = "idle", stopReason = "end
 ---@return string[]
 local function chat_lines(nvim)
   return nvim:lua([[
-    local chat = require("cursor_agent.chats").current()
+    local chat = require("cursor_agent.chat.registry").current()
     return vim.api.nvim_buf_get_lines(chat.buf, 0, -1, false)
   ]])
 end
@@ -78,8 +78,8 @@ local function fold_of(nvim, text)
   local fold = nvim:lua(
     [[
       local text = ...
-      local chat = require("cursor_agent.chats").current()
-      local win = require("cursor_agent.window").chat_window(chat)
+      local chat = require("cursor_agent.chat.registry").current()
+      local win = require("cursor_agent.chat.window").chat_window(chat)
       return vim.api.nvim_win_call(win, function()
         local line = vim.fn.search("\\V" .. vim.fn.escape(text, "\\"), "cnw")
         return { line, vim.fn.foldclosed(line), vim.fn.foldclosedend(line) }
@@ -97,9 +97,9 @@ end
 local function go_to(nvim, text)
   nvim:lua(
     [[
-      local chat = require("cursor_agent.chats").current()
+      local chat = require("cursor_agent.chat.registry").current()
       vim.cmd.stopinsert()
-      vim.api.nvim_set_current_win(require("cursor_agent.window").chat_window(chat))
+      vim.api.nvim_set_current_win(require("cursor_agent.chat.window").chat_window(chat))
       vim.fn.search("\\V" .. vim.fn.escape((...), "\\"), "cw")
     ]],
     text

@@ -5,7 +5,7 @@
 
 local root = assert(vim.env.FUZZ_ROOT)
 vim.opt.runtimepath:prepend(root)
-local guard = require("cursor_agent.guard")
+local guard = require("cursor_agent.colour.guard")
 
 local seed = assert(tonumber(vim.env.FUZZ_SEED))
 local first = tonumber(vim.env.FUZZ_FROM) or 1
@@ -283,7 +283,7 @@ while given < documents do
   if guard.safe(lang, lines) then
     given = given + 1
     if lang == "markdown" then
-      text = table.concat(require("cursor_agent.markdown").thin_out(lines), "\n"):sub(1, 12 * 1024)
+      text = table.concat(require("cursor_agent.colour.markdown").thin_out(lines), "\n"):sub(1, 12 * 1024)
     end
     local ok, parser = pcall(vim.treesitter.get_string_parser, text, lang)
     if ok then

@@ -226,7 +226,7 @@ function Child:wait_state(state, timeout_ms)
     -- The library knows first; the editor is told a moment later.
     return self:lua(
       [[
-        local chat = require("cursor_agent.chats").current()
+        local chat = require("cursor_agent.chat.registry").current()
         return require("cursor_agent").status().state == ... and (not chat or chat.status.state == ...)
       ]],
       state

@@ -1,6 +1,6 @@
 -- Calls the user when something waits or is done and they are not looking: Neovim unfocused, or the chat hidden.
 
-local chats = require("cursor_agent.chats")
+local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
@@ -19,7 +19,7 @@ local waiting = {} ---@type string[] what is to be said at the next turn of the 
 ---@return boolean
 local function in_view(key)
   local chat = chats.get(key)
-  return focused and chat ~= nil and require("cursor_agent.window").chat_window(chat) ~= nil
+  return focused and chat ~= nil and require("cursor_agent.chat.window").chat_window(chat) ~= nil
 end
 
 ---What a terminal is to be sent for a notification. Agents choose the words: what could be an escape sequence is out.
@@ -62,7 +62,7 @@ end
 ---@param text string
 ---@param level cursor_agent.Level
 local function call(text, level)
-  text = require("cursor_agent.redact").text(text)
+  text = require("cursor_agent.bridge.redact").text(text)
   if config.get().attention.notify then
     notify.notify(text, level)
   end
@@ -94,7 +94,7 @@ local function turn_ended(data)
   if not chat or data.stop_reason == "cancelled" or in_view(chat.key) then
     return
   end
-  local library = require("cursor_agent.native").peek()
+  local library = require("cursor_agent.bridge.native").peek()
   local status = library and library.status(chat.key)
   if not status or status.state == "running" or status.state == "waiting" then
     -- The next prompt of the queue is on its way.

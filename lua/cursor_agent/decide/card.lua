@@ -6,7 +6,7 @@
 local frame = require("cursor_agent.decide.frame")
 local paint = require("cursor_agent.decide.paint")
 local places = require("cursor_agent.decide.place")
-local window = require("cursor_agent.window")
+local window = require("cursor_agent.chat.window")
 
 local M = {}
 

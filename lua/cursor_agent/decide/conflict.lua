@@ -1,9 +1,9 @@
 -- Shows where unsaved text and an agent's text collide, and what can be done about it.
 
-local conflicts = require("cursor_agent.conflicts")
+local conflicts = require("cursor_agent.files.conflicts")
 local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
-local merge = require("cursor_agent.merge")
+local merge = require("cursor_agent.files.merge")
 local render = require("cursor_agent.render")
 
 local M = {}
@@ -30,7 +30,7 @@ local function compare(conflict)
   end
   shown = { tick = tick, text = conflict.text, count = 0 }
   conflict.shown = shown
-  local ours = require("cursor_agent.loaded").text(conflict.buf)
+  local ours = require("cursor_agent.files.loaded").text(conflict.buf)
   local at_once = true
   merge.combine("places", { ours = ours, theirs = conflict.text, basis = conflict.basis }, function(places, count)
     shown.places, shown.count = places or {}, count or 0

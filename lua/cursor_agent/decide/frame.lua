@@ -79,7 +79,7 @@ function M.border()
   if require("cursor_agent.config").get().chat.icons == "ascii" then
     return { "+", "-", "+", "|", "+", "-", "+", "|" }
   end
-  local own = require("cursor_agent.window").border()
+  local own = require("cursor_agent.chat.window").border()
   -- Without a border there is no place for the title.
   return own == "none" and "solid" or own
 end

@@ -11,7 +11,7 @@ local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
 local held = require("cursor_agent.decide.held")
 local keys = require("cursor_agent.decide.keys")
-local native = require("cursor_agent.native")
+local native = require("cursor_agent.bridge.native")
 local notify = require("cursor_agent.notify")
 local permission = require("cursor_agent.decide.permission")
 local plan = require("cursor_agent.decide.plan")
@@ -181,7 +181,7 @@ local function in_words(decision)
   end
   local title = decision.kind == "permission" and permission.title(decision)
     or ("%s %s"):format(decision.agent, decision.kind == "plan" and "proposes a plan" or "asks")
-  return ("%s: %s"):format(title, format.first_line(require("cursor_agent.redact").text(decision.title), 80))
+  return ("%s: %s"):format(title, format.first_line(require("cursor_agent.bridge.redact").text(decision.title), 80))
 end
 
 ---A decision that waits is about something else now, or more is known of it.
@@ -210,12 +210,12 @@ function M.on_decision(decision)
   rules.guard(decision)
   queue[#queue + 1] = decision
   typed.watch(true)
-  local known = decision.kind == "conflict" and require("cursor_agent.conflicts").of(decision)
+  local known = decision.kind == "conflict" and require("cursor_agent.files.conflicts").of(decision)
   if not known or not known.quiet then
     attention.decision(decision, in_words(decision))
   end
   refresh_soon()
-  require("cursor_agent.changes").fire("CursorAgentDecision", decision)
+  require("cursor_agent.bridge.drain").fire("CursorAgentDecision", decision)
 end
 
 ---A decision was answered, or is no longer wanted.
@@ -225,7 +225,7 @@ function M.on_decided(id, how)
   if find(id) then
     drop(id, how)
   end
-  require("cursor_agent.conflicts").ended(id)
+  require("cursor_agent.files.conflicts").ended(id)
 end
 
 ---What is on the screen may have changed.

@@ -1,7 +1,7 @@
 -- What the keys of a card, of the details and of a plan do.
 
 local card = require("cursor_agent.decide.card")
-local native = require("cursor_agent.native")
+local native = require("cursor_agent.bridge.native")
 local notify = require("cursor_agent.notify")
 local permission = require("cursor_agent.decide.permission")
 local question = require("cursor_agent.decide.question")

@@ -1,10 +1,10 @@
 -- Puts a drawn block into a buffer: its lines, its marks, and a moment later its code in the colours of its language.
 
 local colour = require("cursor_agent.colour")
-local highlights = require("cursor_agent.highlights")
-local painter = require("cursor_agent.painter")
-local regex = require("cursor_agent.regex")
-local syntax = require("cursor_agent.syntax")
+local highlights = require("cursor_agent.colour.highlights")
+local painter = require("cursor_agent.colour.painter")
+local regex = require("cursor_agent.colour.regex")
+local syntax = require("cursor_agent.colour.syntax")
 
 local M = {}
 

@@ -3,7 +3,7 @@
 local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
-local presets = require("cursor_agent.presets")
+local presets = require("cursor_agent.agents.presets")
 local render = require("cursor_agent.render")
 
 local M = {}
@@ -285,8 +285,8 @@ function M.body(decision, max)
   local facts = decision.facts or { kind = tool.kind, env = {}, input = {} } ---@type cursor_agent.Facts
   local cwd = facts.cwd or decision.cwd
   local place = { "in " .. format.path(cwd, "") } ---@type string[]
-  if #require("cursor_agent.chats").all() > 1 then
-    local chat = require("cursor_agent.chats").get(decision.key)
+  if #require("cursor_agent.chat.registry").all() > 1 then
+    local chat = require("cursor_agent.chat.registry").get(decision.key)
     place[#place + 1] = chat and chat.status.title or ("session " .. decision.key)
   end
   if tool.command then

@@ -2,7 +2,7 @@
 
 local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
-local window = require("cursor_agent.window")
+local window = require("cursor_agent.chat.window")
 
 local M = {}
 
@@ -38,7 +38,7 @@ local function corner(win)
   local status = vim.o.laststatus
   local has_status = status >= 2 or (status == 1 and #vim.api.nvim_tabpage_list_wins(0) > 1)
   local bottom, right = vim.o.lines - vim.o.cmdheight - (has_status and 1 or 0), vim.o.columns
-  local chat = require("cursor_agent.chats").of_buffer(vim.api.nvim_win_get_buf(win))
+  local chat = require("cursor_agent.chat.registry").of_buffer(vim.api.nvim_win_get_buf(win))
   local prompt = chat and window.prompt_window(chat)
   if prompt then
     local position = vim.api.nvim_win_get_position(prompt)
@@ -51,7 +51,7 @@ end
 ---@return integer? win
 ---@return cursor_agent.Chat? chat
 function M.chat_window()
-  local chat = require("cursor_agent.chats").current()
+  local chat = require("cursor_agent.chat.registry").current()
   local win = chat and window.chat_window(chat)
   return win, chat
 end

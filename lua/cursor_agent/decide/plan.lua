@@ -4,9 +4,9 @@ local frame = require("cursor_agent.decide.frame")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
-local private = require("cursor_agent.private")
+local private = require("cursor_agent.files.private")
 local render = require("cursor_agent.render")
-local window = require("cursor_agent.window")
+local window = require("cursor_agent.chat.window")
 
 local M = {}
 
@@ -252,10 +252,10 @@ local function buffer(decision)
   buffers[decision.id] = buf
   vim.api.nvim_buf_set_name(buf, ("cursor-agent://plan/%d.md"):format(decision.id))
   vim.b[buf].cursor_agent_decision = decision.id
-  require("cursor_agent.parsers").fence(buf, "markdown")
+  require("cursor_agent.colour.parsers").fence(buf, "markdown")
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))
   vim.bo[buf].bufhidden = "hide"
-  require("cursor_agent.scratch").on_write(buf, "cursor-agent: save a plan, which decides nothing", function()
+  require("cursor_agent.chat.scratch").on_write(buf, "cursor-agent: save a plan, which decides nothing", function()
     write(decision, buf)
   end)
   vim.bo[buf].modified = false
@@ -471,7 +471,7 @@ function M.accepted(path, key)
     pattern = vim.fn.escape(path, "[]*?{}\\, "),
     desc = "cursor-agent: show the todos of an accepted plan",
     callback = function()
-      local chat = require("cursor_agent.chats").get(key)
+      local chat = require("cursor_agent.chat.registry").get(key)
       M.update(key, chat and chat.status.todos or {})
     end,
   })

@@ -399,7 +399,7 @@ function M.open_address(decision, how)
     -- Anything else could start a program on this machine.
     return nil, ("only http and https addresses are opened, not %s"):format(url)
   end
-  local _, problem = require("cursor_agent.outside").open_url(url)
+  local _, problem = require("cursor_agent.chat.outside").open_url(url)
   if problem then
     return nil, problem
   end

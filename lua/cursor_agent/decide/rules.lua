@@ -1,7 +1,7 @@
 -- Hands the user's rules to the library, which holds every call against them, and says no where the user cannot.
 
 local config = require("cursor_agent.config")
-local native = require("cursor_agent.native")
+local native = require("cursor_agent.bridge.native")
 
 local M = {}
 

@@ -1,12 +1,12 @@
 -- A small panel with the todos of the current session, kept up to date while it is open.
 
-local chats = require("cursor_agent.chats")
+local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
 local plan = require("cursor_agent.render.plan")
 local render = require("cursor_agent.render")
-local window = require("cursor_agent.window")
+local window = require("cursor_agent.chat.window")
 
 local M = {}
 
@@ -97,7 +97,7 @@ function M.toggle(chat)
   if is_open() then
     return M.close()
   end
-  local library = require("cursor_agent.native").peek()
+  local library = require("cursor_agent.bridge.native").peek()
   local status = library and library.status(chat.key) or chat.status
   if #(status.todos or {}) == 0 then
     return nil, "there are no todos yet"

@@ -31,7 +31,7 @@ end
 ---@param root string
 ---@return integer?
 function M.abi(root)
-  return tonumber((M.read(root .. "/lua/cursor_agent/native.lua") or ""):match("\n%S*%s?%S*ABI = (%d+)")) --[[@as integer?]]
+  return tonumber((M.read(root .. "/lua/cursor_agent/bridge/native.lua") or ""):match("\n%S*%s?%S*ABI = (%d+)")) --[[@as integer?]]
 end
 
 ---A short name for exactly these sources of the library; nil where they are not, as in a package without them.

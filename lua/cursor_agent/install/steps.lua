@@ -2,7 +2,7 @@
 
 local download = require("cursor_agent.install.download")
 local platform = require("cursor_agent.install.platform")
-local private = require("cursor_agent.private")
+local private = require("cursor_agent.files.private")
 local release = require("cursor_agent.install.release")
 local sha256 = require("cursor_agent.install.sha256")
 local task = require("cursor_agent.install.task")

@@ -1,6 +1,6 @@
 -- Numbers, times and paths as a person reads them.
 
-local bisect = require("cursor_agent.bisect")
+local bisect = require("cursor_agent.render.bisect")
 
 local M = {}
 

@@ -1,8 +1,8 @@
 -- Buffers of files under review: tells the library what they have and what is typed into them.
 
-local loaded = require("cursor_agent.loaded")
-local native = require("cursor_agent.native")
-local watch = require("cursor_agent.watch")
+local loaded = require("cursor_agent.files.loaded")
+local native = require("cursor_agent.bridge.native")
+local watch = require("cursor_agent.files.watch")
 
 local M = {}
 

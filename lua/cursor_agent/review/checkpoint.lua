@@ -1,8 +1,8 @@
 -- `:CursorAgent checkpoint`: files as they were before a prompt, listed, compared and brought back.
 
-local chats = require("cursor_agent.chats")
+local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.native")
+local native = require("cursor_agent.bridge.native")
 local notify = require("cursor_agent.notify")
 
 local M = {}
@@ -126,7 +126,7 @@ function M.preview(id)
     local diff = file.known and compare(file.now or "", file["then"] or "", { result_type = "unified" }) or ""
     vim.list_extend(lines, vim.split(vim.trim(diff --[[@as string]]), "\n", { plain = true }))
   end
-  require("cursor_agent.scratch").open(lines, { name = "checkpoint", filetype = "diff" })
+  require("cursor_agent.chat.scratch").open(lines, { name = "checkpoint", filetype = "diff" })
   return true
 end
 
@@ -174,7 +174,7 @@ function M.before_prompt(chat)
   if not library then
     return nil, problem
   end
-  local transcript = require("cursor_agent.transcript").here(chat)
+  local transcript = require("cursor_agent.chat.transcript").here(chat)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local index = vim.api.nvim_get_current_buf() == transcript.buf and transcript:entry_at(row) or nil
   local entry = index and library.told(chat.key, index)

@@ -1,9 +1,9 @@
 -- Comments on code for the agent: collected with the next prompt, shown at their lines until it is sent.
 
-local chats = require("cursor_agent.chats")
-local context = require("cursor_agent.context")
+local chats = require("cursor_agent.chat.registry")
+local context = require("cursor_agent.prompt.context")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.native")
+local native = require("cursor_agent.bridge.native")
 
 local M = {}
 

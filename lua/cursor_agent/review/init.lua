@@ -1,13 +1,13 @@
 -- What agents changed and you have not decided on: shown in the code, kept or undone by hunk, file or all.
 
 local buffers = require("cursor_agent.review.buffers")
-local chats = require("cursor_agent.chats")
+local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
-local loaded = require("cursor_agent.loaded")
+local loaded = require("cursor_agent.files.loaded")
 local marks = require("cursor_agent.review.marks")
-local native = require("cursor_agent.native")
-local watch = require("cursor_agent.watch")
+local native = require("cursor_agent.bridge.native")
+local watch = require("cursor_agent.files.watch")
 
 local M = {}
 
@@ -183,7 +183,7 @@ end
 ---@param library cursor_agent.Native
 function M.setup(library)
   local options = config.get().checkpoints
-  local dir = options.enabled and vim.fs.joinpath(require("cursor_agent.store").dir(), "checkpoints") or nil
+  local dir = options.enabled and vim.fs.joinpath(require("cursor_agent.files.store").dir(), "checkpoints") or nil
   local ok, why = library.review_setup({
     dir = dir,
     max_bytes = options.max_mb * 1024 * 1024,
@@ -414,7 +414,7 @@ end
 ---@param hunk cursor_agent.ReviewHunk
 function M.go_to(hunk)
   if vim.b.cursor_agent_kind then
-    local code = require("cursor_agent.window").code_window()
+    local code = require("cursor_agent.chat.window").code_window()
     if code then
       vim.api.nvim_set_current_win(code)
     end

@@ -1,8 +1,8 @@
 -- `:CursorAgent review`: the files and hunks that are undecided, beside the code.
 
-local chats = require("cursor_agent.chats")
+local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.native")
+local native = require("cursor_agent.bridge.native")
 
 local M = {}
 
@@ -192,7 +192,7 @@ function M.open(chat, turn)
   if #files == 0 then
     return nil, "nothing is undecided: no agent has changed a file, or all of it was kept or undone"
   end
-  local code = require("cursor_agent.window").code_window()
+  local code = require("cursor_agent.chat.window").code_window()
   if code then
     vim.api.nvim_set_current_win(code)
   end

@@ -1,7 +1,7 @@
 -- Hunks in the code: signs, the old lines as virtual ones, the words that changed, and what can be done about the one
 -- the cursor is on.
 
-local native = require("cursor_agent.native")
+local native = require("cursor_agent.bridge.native")
 
 local M = {}
 

@@ -1,0 +1,60 @@
+-- What an agent can be asked to forget: the login, and a past session.
+
+local native = require("cursor_agent.bridge.native")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---Asks the agent for something and says how it went, once it has answered.
+---@param request integer?
+---@param why string?
+---@param answered fun() to be called then
+---@param done string
+---@param failed string
+---@return boolean?, string?
+local function tell(request, why, answered, done, failed)
+  if not request then
+    answered()
+    return nil, why
+  end
+  require("cursor_agent.bridge.drain").await(request, function(ok, value)
+    answered()
+    if ok then
+      notify.notify(done)
+    else
+      notify.notify(("%s: %s"):format(failed, tostring(value)), "error")
+    end
+  end)
+  return true
+end
+
+---Logs out, where the agent offers that.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.logout(chat)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local request, refused = library.logout(chat.key)
+  local failed = ("%s did not log out"):format(chat.agent)
+  local answered = notify.unless_answered(chat.agent, "logout")
+  return tell(request, refused, answered, ("logged out of %s"):format(chat.agent), failed)
+end
+
+---Deletes a past session for good, where the agent offers that.
+---@param chat cursor_agent.Chat
+---@param id string
+---@return boolean?, string?
+function M.delete_session(chat, id)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local request, refused = library.delete_session(chat.key, id)
+  local answered = notify.unless_answered(chat.agent, "session/delete")
+  local done, failed = ("session %s was deleted"):format(id), ("session %s was not deleted"):format(id)
+  return tell(request, refused, answered, done, failed)
+end
+
+return M

@@ -1,0 +1,100 @@
+-- What Cursor will and will not ask before it acts, as its own `cli-config.json` says. That file is read, never written.
+
+local native = require("cursor_agent.bridge.native")
+local presets = require("cursor_agent.agents.presets")
+local store = require("cursor_agent.files.store")
+
+local M = {}
+
+---Where it is kept what the user was told.
+local TOLD = "cursor-approval"
+
+---Reads the settings as an agent with these variables does, and calls back. The disk is not waited for.
+---@param env table<string, string>?
+---@param callback fun(config: cursor_agent.CliConfig?)
+function M.read(env, callback)
+  local library = native.get()
+  local request = library and library.cli_config(env or vim.empty_dict())
+  if not request then
+    callback(nil)
+    return
+  end
+  require("cursor_agent.bridge.drain").await(request, function(ok, value)
+    callback(ok and value or nil)
+  end)
+end
+
+---@param config cursor_agent.CliConfig
+---@return string
+local function place(config)
+  return vim.fn.fnamemodify(config.path, ":~")
+end
+
+---What is asked, in one sentence, and what to do about it, in another.
+---@param config cursor_agent.CliConfig
+---@param headless? boolean nothing can be asked
+---@return string
+function M.sentence(config, headless)
+  local path = place(config)
+  if config.approval_mode == "unrestricted" then
+    return (
+      "Cursor edits files and runs commands without asking (`approvalMode` is unrestricted in %s; "
+      .. '"allowlist" asks before commands). :CursorAgent review shows the edits.'
+    ):format(path)
+  end
+  local verb = headless and "are rejected" or "ask"
+  local asks = ("commands, fetches, web searches and MCP tools %s unless Cursor's allowlist has them"):format(verb)
+  if config.problem then
+    asks = ("%s cannot be read (%s), so what else asks is not known"):format(path, config.problem)
+  elseif config.approval_mode and config.approval_mode ~= "allowlist" then
+    asks = ("`approvalMode` %s in %s decides what else asks"):format(config.approval_mode, path)
+  elseif config.found then
+    asks = ("%s (%s)"):format(asks, path)
+  end
+  return ("Cursor edits files without asking; %s. :CursorAgent review shows the edits, :CursorAgent mode plan stops them."):format(
+    asks
+  )
+end
+
+---The settings themselves, in one line.
+---@param config cursor_agent.CliConfig
+---@return string
+function M.settings(config)
+  local path = place(config)
+  if not config.found then
+    return path .. ": not there, so Cursor's defaults hold"
+  elseif config.problem then
+    return ("%s cannot be read: %s"):format(path, config.problem)
+  end
+  local mode = config.approval_mode or "not set (allowlist)"
+  return ("%s: approvalMode %s, maxMode %s"):format(path, mode, config.max_mode and "on" or "off")
+end
+
+---Tells what Cursor asks, once, in the first chat with it; again when the setting has changed.
+---@param chat cursor_agent.Chat
+function M.tell_once(chat)
+  if not presets.is_cursor(chat.agent) then
+    return
+  end
+  local agent = require("cursor_agent.config").agent(chat.agent)
+  local env = agent and presets.spec(chat.agent, agent).env
+  M.read(env, function(config)
+    if not config then
+      return
+    end
+    local mode = config.approval_mode or "allowlist"
+    if store.read(TOLD).mode == mode then
+      return
+    end
+    store.update(TOLD, function(value)
+      value.mode = mode
+    end)
+    local library = native.peek()
+    if library then
+      local headless = agent and presets.is_headless(agent, library.status(chat.key))
+      library.notice(chat.key, M.sentence(config, headless))
+    end
+  end)
+end
+
+return M

@@ -1,0 +1,61 @@
+-- An agent that is asked something without a chat: it runs, and makes no session for that.
+
+local config = require("cursor_agent.config")
+local native = require("cursor_agent.bridge.native")
+
+local M = {}
+
+---The agent goes on for so long after it was asked: what it answered may lead to a chat.
+local LINGER_MS = 60 * 1000
+
+---@class (exact) cursor_agent.lookup.Open
+---@field key cursor_agent.Key
+---@field agent string
+---@field cwd string
+
+local open ---@type cursor_agent.lookup.Open?
+local timer ---@type uv.uv_timer_t?
+
+local function close()
+  local library = native.peek()
+  if open and library then
+    library.close(open.key)
+  end
+  open = nil
+end
+
+---The key of an agent in the current directory, to ask it something.
+---@return cursor_agent.Key?, string? problem, string? agent
+function M.key()
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local agent, name = config.agent()
+  if not agent then
+    return nil, ("there is no agent `%s`; known are %s"):format(name, table.concat(config.agent_names(), ", "))
+  end
+  local cwd = vim.fs.normalize(vim.fn.getcwd())
+  timer = timer or assert(vim.uv.new_timer())
+  timer:start(LINGER_MS, 0, vim.schedule_wrap(close))
+  if open and open.agent == name and open.cwd == cwd then
+    local status = library.status(open.key)
+    if status and status.state ~= "failed" and not status.needs_login then
+      return open.key, nil, name
+    end
+  end
+  close()
+  local spec, problem = require("cursor_agent.agents.presets").spec(name, agent)
+  if problem then
+    return nil, problem
+  end
+  spec.cwd, spec.lookup = cwd, true
+  local key, refused = library.open(spec)
+  if not key then
+    return nil, refused
+  end
+  open = { key = key, agent = name, cwd = cwd }
+  return key, nil, name
+end
+
+return M

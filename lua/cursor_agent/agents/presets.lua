@@ -1,0 +1,374 @@
+-- The agents known by name: how each is started, logged in to and installed.
+
+local M = {}
+
+---@class (exact) cursor_agent.Agent
+---@field command string[] program and arguments
+---@field env? table<string, string> on top of Neovim's own environment
+---@field title? string what to call it; its name in `agents` otherwise
+---@field auth_method? string what `authenticate` is called with when the agent asks for a login
+---@field auth_order? string[] others, best first
+---@field status_command? string[] says who is logged in, for `:checkhealth` and `:CursorAgent status`
+---@field login_command? string[] what `:CursorAgent login` runs in a terminal
+---@field version_command? string[] prints its version, for `:checkhealth`
+---@field install_hint? string what to do when the program is not found
+---@field cursor? boolean it is Cursor's CLI
+---@field backend? "auto"|"acp"|"headless" Cursor: how the CLI is driven; `acp` without it
+---@field headless_args? string[] Cursor: of `cursor-agent-acp`, when it drives the CLI
+---@field endpoint? string Cursor: another server (`-e`)
+---@field insecure? boolean Cursor: do not check the server's certificate (`-k`)
+---@field api_key? string|fun(): string? Cursor: passed on as CURSOR_API_KEY, never on the command line
+---@field auth_token? string|fun(): string? Cursor: passed on as CURSOR_AUTH_TOKEN
+---@field mode? string set when a session starts
+---@field model? string set when a session starts
+---@field options? table<string, string|boolean> config options set when a session starts
+---@field mcp_servers? table[] as in ACP's session/new
+---@field additional_directories? string[]
+
+local root = require("cursor_agent.bridge.native").root()
+
+-- Drives Cursor's CLI without `acp`, by its headless mode.
+local ADAPTER = root .. "/lib/cursor-agent-acp"
+
+-- Where Cursor's CLI is when it is not on the PATH as `agent`: older releases have only the other name, and a Neovim started from
+-- a desktop may not have the directory it is installed in on its PATH.
+local OTHER_PLACES = { "cursor-agent", "~/.local/bin/agent", "~/.local/bin/cursor-agent" }
+
+---@type table<string, cursor_agent.Agent>
+M.agents = {
+  cursor = {
+    command = { "agent", "acp" },
+    auth_method = "cursor_login",
+    status_command = { "agent", "status" },
+    login_command = { "agent", "login" },
+    version_command = { "agent", "--version" },
+    install_hint = "Install Cursor's CLI (https://cursor.com/docs/cli/installation), then run `agent login`; "
+      .. "or try `:CursorAgent new demo`, which needs no account.",
+    cursor = true,
+    backend = "auto",
+  },
+  ["cursor-headless"] = {
+    command = { ADAPTER },
+    auth_method = "cursor_login",
+    status_command = { "agent", "status" },
+    login_command = { "agent", "login" },
+    version_command = { "agent", "--version" },
+    install_hint = "`:CursorAgent build` installs it together with the library.",
+    cursor = true,
+  },
+  demo = {
+    command = { root .. "/lib/cursor-agent-demo", "acp" },
+    auth_method = "cursor_login",
+    status_command = { root .. "/lib/cursor-agent-demo", "status" },
+    login_command = { root .. "/lib/cursor-agent-demo", "login" },
+    install_hint = "`:CursorAgent build` installs it together with the library.",
+    cursor = true,
+  },
+  claude = {
+    command = { "claude-agent-acp" },
+    install_hint = "npm install -g @agentclientprotocol/claude-agent-acp, then `:CursorAgent login`",
+  },
+  gemini = {
+    command = { "gemini", "--acp" },
+    auth_order = { "oauth-personal" },
+    login_command = { "gemini" },
+    version_command = { "gemini", "--version" },
+    install_hint = "npm install -g @google/gemini-cli",
+  },
+  codex = {
+    command = { "codex-acp" },
+    auth_order = { "chat-gpt" },
+    version_command = { "codex-acp", "--version" },
+    install_hint = "npm install -g @agentclientprotocol/codex-acp",
+  },
+  opencode = {
+    command = { "opencode", "acp" },
+    login_command = { "opencode", "auth", "login" },
+    version_command = { "opencode", "--version" },
+    install_hint = "npm install -g opencode-ai",
+  },
+  goose = {
+    command = { "goose", "acp" },
+    login_command = { "goose", "configure" },
+    version_command = { "goose", "--version" },
+    install_hint = "npm install -g @aaif/goose, then run `goose configure`",
+  },
+  qwen = {
+    command = { "qwen", "--acp" },
+    login_command = { "qwen" },
+    version_command = { "qwen", "--version" },
+    install_hint = "npm install -g @qwen-code/qwen-code",
+  },
+}
+
+---What installs an agent, in a shell.
+---@type table<string, string>
+M.install_commands = {
+  cursor = "curl https://cursor.com/install -fsS | bash",
+  ["cursor-headless"] = "curl https://cursor.com/install -fsS | bash",
+  claude = "npm install -g @agentclientprotocol/claude-agent-acp",
+  gemini = "npm install -g @google/gemini-cli",
+  codex = "npm install -g @agentclientprotocol/codex-acp",
+  opencode = "npm install -g opencode-ai",
+  goose = "npm install -g @aaif/goose",
+  qwen = "npm install -g @qwen-code/qwen-code",
+}
+
+---What one should know of an agent before one relies on it, for `:checkhealth` and the help.
+---@type table<string, string>
+M.notes = {
+  cursor = "Writes files by itself, without asking, and sees only what is saved. Setting a model changes Cursor's own setting for good.",
+  ["cursor-headless"] = "Cursor's CLI by its headless mode, for one without `acp`. Cannot ask: tools that need approval are "
+    .. "rejected unless `cursor-agent-acp` is given `--force`.",
+  claude = "Needs Node.js. `:CursorAgent login` offers the subscription or the console.",
+  gemini = "Uses GEMINI_API_KEY when it is set, a Google login otherwise. Cannot go on with a past session.",
+  codex = "Uses OPENAI_API_KEY or CODEX_API_KEY when set, a ChatGPT login otherwise. Rejecting ends the turn.",
+  goose = 'Runs tools without asking unless its mode says otherwise: `agents.goose.mode = "smart_approve"`. '
+    .. "Does not stop when asked to: after a few seconds the plugin offers a restart.",
+  qwen = 'Starts in a mode that asks for little; `agents.qwen.mode = "default"` asks. Log in inside it with `/auth`.',
+}
+
+---Environment variables that make one way of logging in the right one.
+---@type table<string, { [1]: string, [2]: string }[]>
+local KEYS = {
+  codex = { { "OPENAI_API_KEY", "api-key" }, { "CODEX_API_KEY", "api-key" } },
+  gemini = { { "GOOGLE_GENAI_USE_VERTEXAI", "vertex-ai" }, { "GEMINI_API_KEY", "gemini-api-key" } },
+  qwen = { { "OPENAI_API_KEY", "openai" } },
+}
+
+---@param name string
+---@param agent cursor_agent.Agent
+---@return string[]?
+local function auth_order(name, agent)
+  local order = {} ---@type string[]
+  for _, key in ipairs(KEYS[name] or {}) do
+    if (agent.env or {})[key[1]] or vim.env[key[1]] then
+      order[#order + 1] = key[2]
+    end
+  end
+  vim.list_extend(order, agent.auth_order or {})
+  return #order > 0 and order or nil
+end
+
+---@param option string its path, for the message
+---@param secret string|(fun(): string?)|nil
+---@return string? value, string? problem what the user's function did instead of returning one
+local function reveal(option, secret)
+  if type(secret) ~= "function" then
+    return secret --[[@as string?]]
+  end
+  local ok, value = pcall(secret)
+  if not ok then
+    return nil, ("option `%s`: the function failed: %s"):format(option, tostring(value))
+  elseif value ~= nil and type(value) ~= "string" then
+    return nil, ("option `%s`: the function returned a %s, not a string"):format(option, type(value))
+  end
+  return value
+end
+
+---@return string
+local function find_cli()
+  if vim.fn.executable("agent") == 0 then
+    for _, other in ipairs(OTHER_PLACES) do
+      local path = vim.fs.normalize(other)
+      if vim.fn.executable(path) == 1 then
+        return path
+      end
+    end
+  end
+  return "agent"
+end
+
+---The program to run, which may not be the one that is named.
+---@param agent cursor_agent.Agent
+---@return string
+function M.program(agent)
+  local program = agent.command[1]
+  if agent.cursor and program == "agent" then
+    return find_cli()
+  end
+  return program
+end
+
+---Cursor's CLI behind an agent: the program itself, or what the adapter drives.
+---@param agent cursor_agent.Agent
+---@return string
+local function cli(agent)
+  if agent.command[1] ~= ADAPTER then
+    return M.program(agent)
+  end
+  for i, word in ipairs(agent.command) do
+    if word == "--command" and agent.command[i + 1] then
+      return vim.fs.normalize(agent.command[i + 1])
+    end
+  end
+  return find_cli()
+end
+
+---Whether an agent's program is here; for the adapter, whether the CLI it drives is here too.
+---@param agent cursor_agent.Agent
+---@return boolean
+function M.is_installed(agent)
+  return vim.fn.executable(agent.command[1] == ADAPTER and ADAPTER or M.program(agent)) == 1
+    and vim.fn.executable(cli(agent)) == 1
+end
+
+---Whether Cursor's CLI is driven by its headless mode, where nothing can be asked.
+---@param agent cursor_agent.Agent
+---@param status cursor_agent.Status? of a chat with it
+---@return boolean
+function M.is_headless(agent, status)
+  return agent.command[1] == ADAPTER or agent.backend == "headless" or (status ~= nil and status.backend == "headless")
+end
+
+---What is missing where an agent is not installed.
+---@param agent cursor_agent.Agent
+---@return string
+function M.missing_program(agent)
+  return agent.command[1] == ADAPTER and vim.fn.executable(ADAPTER) == 0 and ADAPTER or cli(agent)
+end
+
+---A command of an agent with the program that is really there. What the preset says of `agent` holds for `/opt/agent`
+---as well, but not for a wrapper of another name.
+---@param name string
+---@param agent cursor_agent.Agent
+---@param command string[]?
+---@param flags? string[] the program's own, which stand before its subcommand
+---@return string[]?
+local function resolve(name, agent, command, flags)
+  if not command then
+    return nil
+  end
+  local preset = M.agents[name]
+  if agent.command[1] == ADAPTER and command[1] == "agent" then
+    local full = { cli(agent) }
+    vim.list_extend(full, flags or {})
+    return vim.list_extend(full, command, 2)
+  end
+  local same = command[1] == agent.command[1]
+    or (preset and command[1] == preset.command[1] and command[1] == vim.fs.basename(agent.command[1]))
+  if not same then
+    return vim.deepcopy(command)
+  end
+  local full = { M.program(agent) }
+  vim.list_extend(full, flags or {})
+  return vim.list_extend(full, command, 2)
+end
+
+---The command that prints an agent's version.
+---@param name string
+---@param agent cursor_agent.Agent
+---@return string[]?
+function M.version_command(name, agent)
+  return resolve(name, agent, agent.version_command)
+end
+
+---The flags of Cursor's CLI that stand before a subcommand.
+---@param agent cursor_agent.Agent
+---@return string[]
+local function flags_of(agent)
+  local flags = {} ---@type string[]
+  if agent.cursor and agent.endpoint then
+    vim.list_extend(flags, { "-e", agent.endpoint })
+  end
+  if agent.cursor and agent.insecure then
+    table.insert(flags, "-k")
+  end
+  return flags
+end
+
+---The command that says who is logged in.
+---@param name string
+---@param agent cursor_agent.Agent
+---@return string[]?
+function M.status_command(name, agent)
+  return resolve(name, agent, agent.status_command, flags_of(agent))
+end
+
+---The command of the adapter that drives this agent's CLI.
+---@param agent cursor_agent.Agent
+---@param flags string[] the CLI's own
+---@return string[]
+local function headless(agent, flags)
+  local is_adapter = agent.command[1] == ADAPTER
+  local command = is_adapter and vim.deepcopy(agent.command) or { ADAPTER }
+  local program = M.program(agent)
+  if not is_adapter and program ~= "agent" then
+    vim.list_extend(command, { "--command", program })
+  end
+  vim.list_extend(command, agent.headless_args or {})
+  local passed_on = vim.deepcopy(flags)
+  -- What stands before `acp` is the CLI's own.
+  for i = 2, is_adapter and 0 or #agent.command do
+    if agent.command[i] == "acp" or not vim.startswith(agent.command[2], "-") then
+      break
+    end
+    passed_on[#passed_on + 1] = agent.command[i]
+  end
+  if #passed_on > 0 and not vim.list_contains(command, "--") then
+    table.insert(command, "--")
+  end
+  return vim.list_extend(command, passed_on)
+end
+
+---Whether an agent's command is Cursor's CLI with `acp`, not a wrapper that runs it somewhere else.
+---@param agent cursor_agent.Agent
+---@return boolean
+local function is_acp_of_cli(agent)
+  local second = agent.command[2] or ""
+  local name = vim.fs.basename(agent.command[1])
+  local named = name == "agent" or name == "cursor-agent"
+  return vim.list_contains(agent.command, "acp") and (second == "acp" or (named and vim.startswith(second, "-")))
+end
+
+---What the library needs to know to start an agent: everything of an `OpenSpec` but the session's own parts.
+---@param name string
+---@param agent cursor_agent.Agent
+---@return cursor_agent.OpenSpec
+---@return string? problem with a key or a token, which is left out then
+function M.spec(name, agent)
+  local problem ---@type string?
+  local env = vim.deepcopy(agent.env or {})
+  local flags = flags_of(agent)
+  if agent.cursor then
+    local key, no_key = reveal(("agents.%s.api_key"):format(name), agent.api_key)
+    local token, no_token = reveal(("agents.%s.auth_token"):format(name), agent.auth_token)
+    problem = no_key or no_token
+    env.CURSOR_API_KEY = key or env.CURSOR_API_KEY
+    env.CURSOR_AUTH_TOKEN = token or env.CURSOR_AUTH_TOKEN
+  end
+  local command, fallback = resolve(name, agent, agent.command, flags) or {}, nil ---@type string[], string[]?
+  if agent.command[1] == ADAPTER or (agent.cursor and agent.backend == "headless") then
+    command = headless(agent, flags)
+  elseif agent.cursor and agent.backend == "auto" and is_acp_of_cli(agent) then
+    fallback = headless(agent, flags)
+  end
+  return {
+    agent = name,
+    command = command,
+    fallback = fallback,
+    env = env,
+    cwd = "",
+    auth_method = agent.auth_method,
+    auth_order = auth_order(name, agent),
+    login_command = resolve(name, agent, agent.login_command, flags),
+    install_hint = agent.install_hint,
+    cursor = agent.cursor,
+    mode = agent.mode,
+    model = agent.model,
+    options = agent.options,
+    mcp_servers = agent.mcp_servers,
+    additional_directories = agent.additional_directories,
+  },
+    problem
+end
+
+---Whether an agent is Cursor's CLI itself, not what plays it.
+---@param name string
+---@return boolean
+function M.is_cursor(name)
+  local agent = require("cursor_agent.config").agent(name)
+  return agent ~= nil and agent.cursor == true and name ~= "demo"
+end
+
+return M

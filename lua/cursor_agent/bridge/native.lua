@@ -1,0 +1,133 @@
+-- Loads the library, once, on Neovim's main Lua state, and starts and stops its runtime.
+
+local M = {}
+
+---The interface this Lua code speaks; the library of another number is refused by name.
+local ABI = 5
+
+---What is left of a turn at exit gets this long before the agents are killed.
+local SHUTDOWN_GRACE_MS = 300
+
+local loaded ---@type cursor_agent.Native?
+local failure ---@type string?
+local opened = false -- a library was opened, fit or not: Lua opens no other of this name any more
+
+---The plugin's own directory.
+---@return string
+function M.root()
+  local here = assert(debug.getinfo(1, "S")).source:sub(2)
+  local file = vim.uv.fs_realpath(here) or here
+  return file:sub(1, -1 - #"/lua/cursor_agent/bridge/native.lua")
+end
+
+---@return string
+function M.library_path()
+  return M.root() .. "/lib/cursor_agent.so"
+end
+
+---@return string
+function M.log_path()
+  return vim.fs.joinpath(vim.fn.stdpath("log") --[[@as string]], "cursor-agent.log")
+end
+
+---@return cursor_agent.Native?, string?
+local function open_library()
+  local path = M.library_path()
+  local rebuild = "`:CursorAgent build` installs it; `:checkhealth cursor_agent` shows more."
+  if not vim.uv.fs_stat(path) then
+    return nil, ("the library %s is not built.\n  %s"):format(path, rebuild)
+  end
+  local entry, why = package.loadlib(path, "luaopen_cursor_agent")
+  if not entry then
+    return nil, ("the library could not be loaded: %s\n  %s"):format(why, rebuild)
+  end
+  opened = true
+  local reason = entry()
+  local native = package.loaded["cursor_agent_native"] ---@type cursor_agent.Native?
+  if type(native) ~= "table" then
+    return nil, ("the library could not start: %s\n  %s"):format(tostring(reason), rebuild)
+  end
+  if native.abi ~= ABI then
+    return nil,
+      ("the library %s is stale: it speaks interface %s, the plugin %d.\n  %s"):format(
+        path,
+        tostring(native.abi),
+        ABI,
+        rebuild
+      )
+  end
+  return native
+end
+
+---Runs on the main state; called through `:lua` by `get` and by nobody else.
+function M.load_on_main_state()
+  local ok, native, why = pcall(open_library)
+  if not ok then
+    native, why = nil, tostring(native)
+  end
+  if not native then
+    failure = why
+    return
+  end
+  local started, problem = pcall(native.start, {
+    on_wake = vim.schedule_wrap(function()
+      require("cursor_agent.bridge.drain").drain()
+    end),
+    log_path = M.log_path(),
+  })
+  if not started then
+    failure = "the library could not start: " .. tostring(problem)
+    return
+  end
+  loaded = native
+  require("cursor_agent.review").setup(native)
+  require("cursor_agent.decide.rules").push()
+  vim.api.nvim_create_autocmd("VimLeavePre", {
+    group = vim.api.nvim_create_augroup("cursor_agent_native", {}),
+    desc = "cursor-agent: end the agents",
+    callback = function()
+      native.shutdown(SHUTDOWN_GRACE_MS)
+    end,
+  })
+end
+
+---The library; loads it on first use. A failure is remembered and not tried again.
+---@return cursor_agent.Native?, string?
+function M.get()
+  if loaded then
+    return loaded
+  end
+  if failure then
+    return nil, failure
+  end
+  if vim.in_fast_event() then
+    return nil, "the library is not loaded yet, and cannot be inside a fast event; use vim.schedule()"
+  end
+  -- A library first opened from a coroutine keeps that coroutine's state, which dies: SIGSEGV later. `:lua` always
+  -- runs on the main state.
+  vim.cmd.lua("require('cursor_agent.bridge.native').load_on_main_state()")
+  return loaded, failure
+end
+
+---Forgets a failure after the library was installed.
+---@return boolean whether the next use may go better; otherwise only a new Neovim can load it
+function M.retry()
+  if not opened then
+    failure = nil
+  end
+  return failure == nil and loaded == nil
+end
+
+---The library if it has been loaded; never loads it.
+---@return cursor_agent.Native?
+function M.peek()
+  return loaded
+end
+
+---Why loading failed, if it did.
+---@return string?
+function M.failure()
+  return failure
+end
+
+return M

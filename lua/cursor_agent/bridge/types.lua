@@ -1,0 +1,382 @@
+---@meta
+-- What crosses the bridge: the functions of the library and the plain tables it hands out.
+-- Nothing here runs. `src/nvim/module.rs` registers the functions, `src/view.rs` builds the tables.
+
+---A session's key: ours, a small number, valid from `open` on. The agent's own id comes later, in `status`.
+---@alias cursor_agent.Key integer
+
+---@class (exact) cursor_agent.Native
+---@field abi integer the number `native.lua` compares
+---@field version string
+---@field start fun(opts: { on_wake: fun(), log_path: string? }) starts the runtime; once per process
+---@field shutdown fun(grace_ms: integer) cancels, closes stdin, waits at most so long, kills what is left
+---@field drain fun(max_bytes: integer): cursor_agent.Change[], boolean the oldest changes, and whether there are more
+---@field open fun(spec: cursor_agent.OpenSpec): cursor_agent.Key?, string? starts or joins the agent's process, makes a session on it
+---@field close fun(key: cursor_agent.Key): boolean?, string? ends the session; the process too when it was its last
+---@field prompt fun(key: cursor_agent.Key, prompt: cursor_agent.PromptSpec): integer?, string? sends or queues; the number of the prompt
+---@field retry fun(key: cursor_agent.Key): integer?, string? sends the last prompt again; the number of the prompt
+---@field queue_edit fun(key: cursor_agent.Key, prompt: integer, spec: cursor_agent.PromptSpec): boolean?, string?
+---@field queue_remove fun(key: cursor_agent.Key, prompt: integer): boolean?, string?
+---@field queue_move fun(key: cursor_agent.Key, prompt: integer, to: integer): boolean?, string? `to` counts from 1
+---@field queue_send_now fun(key: cursor_agent.Key, prompt: integer): boolean?, string? cancels the running turn, sends this one next
+---@field cancel fun(key: cursor_agent.Key): boolean?, string?
+---@field restart fun(key: cursor_agent.Key): boolean?, string? kills the process if it runs, starts it anew, goes on with the session
+---@field stop fun(key: cursor_agent.Key): boolean?, string? ends the process; the transcript stays
+---@field set_mode fun(key: cursor_agent.Key, id: string): boolean?, string?
+---@field set_model fun(key: cursor_agent.Key, id: string): boolean?, string?
+---@field set_option fun(key: cursor_agent.Key, id: string, value: string|boolean): boolean?, string?
+---@field answer fun(decision: integer, answer: table, by: string?): boolean?, string? `answer` as in CONTRACT's `answer()`; `by` names a policy rule
+---@field set_policy fun(spec: { rules: cursor_agent.policy.Rule[], roots: string[], home: string }): boolean?, string? the rules from now on
+---@field reply fun(request: integer, reply: cursor_agent.EditorReply) the editor's answer to an `editor` change
+---@field conflict fun(key: cursor_agent.Key, path: string): integer?, string? a file changed on disk beside unsaved text: the decision about it
+---@field conflict_over fun(decision: integer) there is nothing left to decide about such a file
+---@field merge fun(want: "merged"|"marked"|"places", texts: cursor_agent.merge.Texts): table?, integer? `ours`, `theirs` and, where known, `basis`, `base`, `disk`; hunks of `ours`, or cursor_agent.MergePlace[] and how many there are; nothing where the texts collide
+---@field merge_later fun(want: string, texts: cursor_agent.merge.Texts): integer?, string? the same on the runtime; a `result` change says when
+---@field merge_take fun(id: integer): table?, integer? what came of that; once
+---@field logged_in fun(key: cursor_agent.Key) a login in a terminal ended well: go on
+---@field list_sessions fun(key: cursor_agent.Key): integer?, string? asks; the answer is a `result` change with this number
+---@field cli_config fun(env: table<string, string>): integer?, string? reads Cursor's own settings as an agent with these variables would; the answer is a `result` change
+---@field sign_in fun(spec: cursor_agent.OpenSpec): cursor_agent.SignIn? the key or token an agent would be started with
+---@field notice fun(key: cursor_agent.Key, text: string): boolean?, string? adds a line to the transcript
+---@field delete_session fun(key: cursor_agent.Key, session_id: string): integer?, string?
+---@field logout fun(key: cursor_agent.Key): integer?, string?
+---@field status fun(key: cursor_agent.Key): cursor_agent.Status?
+---@field pending fun(key: cursor_agent.Key?): cursor_agent.Decision[] of one session, or of all; oldest first
+---@field retell fun(key: cursor_agent.Key) tells of all entries again, in pieces, for a buffer that is empty
+---@field transcript fun(key: cursor_agent.Key): cursor_agent.Entry[] whole, nothing cut
+---@field masked_transcript fun(key: cursor_agent.Key): cursor_agent.Entry[] the same, secrets removed
+---@field learn fun(spec: cursor_agent.OpenSpec) takes note of the secrets in an agent's environment and command
+---@field redact fun(text: string): string the text, secrets removed
+---@field entry fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry, whole: outputs, diffs, raw input and output
+---@field told fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry as far as changes have told of it
+---@field changes fun(key: cursor_agent.Key): cursor_agent.FileChange[]
+---@field log fun(key: cursor_agent.Key, method: string?): string[] the wire log of the session's agent, secrets removed, one JSON object a line
+---@field log_rows fun(key: cursor_agent.Key, method: string?): cursor_agent.LogRow[] the same, at a glance
+---@field log_message fun(key: cursor_agent.Key, row: integer, method: string?): string? one message of `log_rows`, whole, indented
+---@field review_setup fun(keeping: { dir: string?, max_bytes: integer, max_days: integer }): boolean?, string? where checkpoints go, and how much is kept
+---@field review_files fun(key: cursor_agent.Key?): cursor_agent.ReviewFile[] files with anything undecided
+---@field review_hunks fun(select: cursor_agent.ReviewSelect, lines: boolean?): cursor_agent.ReviewHunk[] by path and line; with `lines`, the old lines
+---@field review_keep fun(select: cursor_agent.ReviewSelect): { [1]: integer, [2]: string[] } how many hunks, of which files
+---@field review_undo fun(select: cursor_agent.ReviewSelect): cursor_agent.Undone brings the old lines back on disk
+---@field review_buffer fun(path: string, text: string?, state: string) a buffer has this text, or that of the file in this state (`files/loaded.lua`)
+---@field review_typed fun(path: string, first: integer, last: integer, lines: string[]) lines `first` to behind `last`, from 0, became these
+---@field review_unloaded fun(path: string) no buffer has the file any more
+---@field review_wrote fun(path: string, saved: boolean) the user saved a file, or it was changed by something of theirs
+---@field review_commits fun() something may have been committed
+---@field review_words fun(old: string, new: string): { [1]: [integer, integer][], [2]: [integer, integer][] } bytes of each that the other has not
+---@field checkpoints fun(session_id: string?): cursor_agent.Checkpoint[]?, string? newest first
+---@field checkpoint_preview fun(id: string): cursor_agent.CheckpointFile[]?, string?
+---@field restore fun(id: string, what: { files: string[]?, force: boolean?, unsaved: string[]? }): { restored: string[], kept: string[], failed: string[] }?, string?
+---@field test_error fun(how: "error"|"panic"|"type", n: integer?) raises, for the tests of the bridge
+
+---Which hunks are meant; what is not said does not matter, but something has to be said.
+---@class (exact) cursor_agent.ReviewSelect
+---@field hunk integer?
+---@field path string?
+---@field lines [integer, integer]? of the file, those that touch these lines, from 1
+---@field key cursor_agent.Key?
+---@field turn integer?
+---@field all boolean?
+
+---@class (exact) cursor_agent.ReviewLines
+---@field line integer the first, from 1; of none, the one above
+---@field count integer
+
+---@class (exact) cursor_agent.ReviewHunk
+---@field id integer
+---@field path string absolute
+---@field old cursor_agent.ReviewLines
+---@field new cursor_agent.ReviewLines
+---@field key cursor_agent.Key
+---@field turn integer
+---@field removed string[]? the old lines
+
+---@class (exact) cursor_agent.ReviewFile
+---@field path string absolute
+---@field state "created"|"modified"|"deleted"
+---@field hunks integer
+---@field added integer
+---@field removed integer
+---@field stuck string? why it cannot be undone
+
+---@class (exact) cursor_agent.Undone
+---@field count integer
+---@field files { path: string, edits: { first: integer, last: integer, lines: string[] }[], deleted: boolean }[]
+---@field failed string[]
+
+---@class (exact) cursor_agent.Checkpoint
+---@field id string
+---@field prompt string
+---@field at integer ms since 1970
+---@field session_id string
+---@field files { path: string, state: "created"|"modified"|"deleted"|"unknown" }[]
+
+---@class (exact) cursor_agent.CheckpointFile
+---@field path string
+---@field touched boolean the user changed it after the agent
+---@field known boolean what it was is known
+---@field then string? its text at the checkpoint
+---@field now string? its text now
+
+---A message of the wire log at a glance.
+---@class (exact) cursor_agent.LogRow
+---@field t number seconds since the library was started
+---@field dir "->"|"<-"|"!!" to the agent, from it, from its stderr
+---@field method string? of an answer: of the request it answers
+---@field what "request"|"answer"|"error"|"notification"|"text"
+---@field bytes integer
+---@field text string how it begins, secrets removed
+
+---@class (exact) cursor_agent.OpenSpec
+---@field agent string the name in `agents`
+---@field command string[]
+---@field env table<string, string>? on top of Neovim's own environment
+---@field cwd string absolute
+---@field auth_method string? what to call `authenticate` with where a session is refused; without it, the first method that needs no terminal
+---@field auth_order string[]? others, best first
+---@field login_command string[]? what `:CursorAgent login` runs in a terminal
+---@field install_hint string? what to do when the program is not found
+---@field cursor boolean? the agent is Cursor's CLI: announce the parameterized model picker
+---@field fallback string[]? what to run instead where the program has no `acp`
+---@field load string? an agent's session id to go on with
+---@field mode string? set after session/new
+---@field model string?
+---@field options table<string, string|boolean>?
+---@field mcp_servers table[]? as in session/new
+---@field additional_directories string[]?
+---@field lookup boolean? only to look something up: no session is made
+
+---@class (exact) cursor_agent.PromptSpec
+---@field text string what the user typed: shown in the transcript
+---@field blocks cursor_agent.Block[]? context that goes along, after the text
+---@field open string[]? files that buffers have: kept as they are before the turn begins
+
+---@class (exact) cursor_agent.Block
+---@field type "text"|"file"|"image"|"blob" `file`: a link, or embedded when the agent takes that and `text` is there
+---@field label string? shown in the transcript: `@src/parser.rs`
+---@field text string?
+---@field path string? absolute
+---@field line integer?
+---@field data string? base64
+---@field mime string?
+
+---@alias cursor_agent.State "stopped"|"starting"|"idle"|"running"|"waiting"|"failed"
+
+---@class (exact) cursor_agent.Status
+---@field key cursor_agent.Key
+---@field state cursor_agent.State
+---@field session_id string?
+---@field agent string
+---@field agent_title string? what the agent calls itself
+---@field cwd string
+---@field mode string? id of the current mode
+---@field model string? id of the current model
+---@field modes { id: string, name: string, description: string? }[]
+---@field models { id: string, name: string, description: string? }[]
+---@field options cursor_agent.ConfigOption[] every config option the agent offers, mode and model included
+---@field commands { name: string, description: string, hint: string? }[] slash commands
+---@field pending integer decisions that wait
+---@field queued integer
+---@field queue { id: integer, text: string }[]
+---@field title string?
+---@field usage { used: integer?, size: integer?, cost: number?, currency: string?, input_tokens: integer?, output_tokens: integer? }?
+---@field todos cursor_agent.Todo[]
+---@field turns integer how many turns there were
+---@field turn_started_ms integer? wall clock, while a turn runs
+---@field cancelling boolean? cancel was sent and the turn has not ended
+---@field not_reading boolean? the agent does not read what is sent to it
+---@field stuck boolean? the agent did not end a cancelled turn in time
+---@field needs_login boolean? it waits for `:CursorAgent login`
+---@field login { command: string[], env: table<string, string>?, label: string }? what login would run
+---@field sign_in cursor_agent.SignIn? the key or token that signs Cursor in
+---@field backend "headless"? Cursor's CLI has no `acp`, and its headless mode is used instead
+---@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
+---@field error string? the message a person reads: why the agent or the last turn failed; while it is starting: that the agent has not answered for long
+
+---A key or a token; never its value.
+---@class (exact) cursor_agent.SignIn
+---@field kind "key"|"token"
+---@field place "arguments"|"options"|"environment" of the command, of `agents.x`, Neovim's own
+---@field name string of the argument or the variable
+
+---What Cursor's `cli-config.json` says.
+---@class (exact) cursor_agent.CliConfig
+---@field path string where it is, or would be
+---@field found boolean
+---@field problem string? why it says nothing although it is there
+---@field approval_mode string? "unrestricted", "allowlist" or one we do not know
+---@field max_mode boolean?
+
+---@class (exact) cursor_agent.ConfigOption
+---@field id string
+---@field name string
+---@field description string?
+---@field category string?
+---@field type "select"|"boolean"|string
+---@field value string|boolean?
+---@field values { id: string, name: string, description: string?, group: string? }[]
+
+---@class (exact) cursor_agent.Todo
+---@field id string
+---@field content string
+---@field status "pending"|"in_progress"|"completed"|"cancelled"|string
+---@field priority string?
+
+---@class (exact) cursor_agent.Entry
+---@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
+---@field text string whole (in a change: empty when all of a message's text was handed out already); for a tool call its title, for a plan its todos as markdown
+---@field done boolean nothing more will be appended
+---@field started_ms integer wall clock
+---@field duration_ms integer?
+---@field parent integer? the entry of the subagent's task this one belongs to
+---@field depth integer? how many tasks it stands below; set where it is drawn
+---@field context string[]? labels of what went along with a user's prompt
+---@field prompt integer? number of the user's prompt
+---@field tool cursor_agent.ToolCall?
+---@field todos cursor_agent.Todo[]?
+---@field level "info"|"warning"|"error"?
+---@field notice string? what a notice is about: turn_end, policy, unknown, compaction, agent, error, restart
+---@field stop_reason string? of a turn_end
+---@field tokens integer? of a turn_end
+
+---@class (exact) cursor_agent.ToolCall
+---@field id string the agent's id
+---@field title string
+---@field kind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"plan"|"other"|string
+---@field status "pending"|"in_progress"|"completed"|"failed"|"cancelled"|"rejected"|string what the agent calls completed and was not allowed to run is `rejected`, or `cancelled` with its turn
+---@field name string?
+---@field decision integer? the decision that waits for the user
+---@field rejected boolean? the user said no
+---@field command string? of an execute call
+---@field query string? of a search
+---@field exit_code integer?
+---@field signal string?
+---@field duration_ms integer?
+---@field locations { path: string, line: integer? }[] at most 100 in a change, all in native.entry
+---@field more_locations integer? how many were left out
+---@field content cursor_agent.ToolContent[]
+---@field task cursor_agent.Task? it is a subagent's: what the subagent says and does has this entry as its `parent`
+---@field image { path: string?, description: string }?
+---@field raw_input string? pretty JSON; only from `native.entry`
+---@field raw_output string? likewise
+
+---@class (exact) cursor_agent.Task
+---@field description string what the subagent is called
+---@field about string? what it is there for
+---@field subagent string what kind of subagent it is, or ""
+---@field model string?
+---@field agent_id string?
+---@field session_id string? the subagent's session
+---@field state "running"|"requires_action"|"idle"|"unknown"|"ended"|string? what the agent says it does; `ended`: the agent is gone
+---@field stop_reason string?
+---@field error string?
+---@field waiting integer? decisions of it that wait
+---@field duration_ms integer?
+
+---In a change, texts are previews: `head` and `tail` lines, and how many there are. `native.entry` has them whole in `text`.
+---@class (exact) cursor_agent.ToolContent
+---@field type "text"|"diff"|"terminal"|"image"|"audio"|"link"|"unknown"
+---@field text string? whole (native.entry only)
+---@field head string[]? at most 12 lines of at most 400 bytes each; ANSI escapes kept
+---@field tail string[]? at most 12 more lines: the last ones, none of them in `head`
+---@field lines integer? how many lines there are
+---@field path string? of a diff
+---@field added integer? of a diff
+---@field removed integer? of a diff
+---@field hunks cursor_agent.Hunk[]? of a diff: at most 80 lines in a change, all in native.entry
+---@field hidden integer? lines of the diff left out of `hunks`
+---@field terminal_id string?
+---@field exit_code integer?
+---@field signal string?
+---@field running boolean?
+---@field uri string?
+---@field name string?
+---@field mime string?
+---@field bytes integer?
+---@field data string? base64 (native.entry only)
+
+---@class (exact) cursor_agent.Hunk
+---@field old integer line in the old text where it starts, from 1
+---@field new integer line in the new text where it starts, from 1
+---@field lines { [1]: " "|"+"|"-", [2]: string }[]
+---@field words table<integer, [integer, integer][]>? by number of the line: bytes that changed within it
+
+---@class (exact) cursor_agent.Decision
+---@field id integer
+---@field key cursor_agent.Key
+---@field session_id string?
+---@field agent string
+---@field kind "permission"|"question"|"plan"|"conflict"
+---@field title string
+---@field asked_ms integer wall clock
+---@field entry integer? the tool call's entry
+---@field subagent string? what the subagent that asks is called
+---@field tool cursor_agent.ToolCall? of a permission, whole
+---@field facts cursor_agent.Facts? of a permission
+---@field places { written: string, path: string, inside: boolean }[] of a permission: the files it is about; `path` has links followed
+---@field revision integer counts how often the call changed since it was asked about
+---@field by_editor boolean a file or a command an agent wants to reach by way of the editor
+---@field cwd string
+---@field options { id: string, name: string, kind: string }[]?
+---@field questions { id: string, prompt: string, options: { id: string, label: string }[], multiple: boolean, free_text: boolean?, required: boolean?, type: string?, default: any }[]?
+---@field plan { name: string?, overview: string?, text: string, todos: cursor_agent.Todo[], phases: { name: string, todos: cursor_agent.Todo[] }[] }?
+---@field url string? of an elicitation in url mode
+---@field path string? of a conflict: the file, absolute
+---@field request integer? of a conflict: the write that waits for it
+
+---A place where unsaved text and an agent's text collide.
+---@class (exact) cursor_agent.MergePlace
+---@field mine integer the first line of the buffer's, from 1
+---@field theirs integer the first line of the agent's
+---@field ours string[] what the buffer has; at most 200 lines
+---@field agents string[] what the agent has; at most 200 lines
+---@field hidden integer lines left out
+
+---What the user has to see of a call beside its command, its text and its files.
+---@class (exact) cursor_agent.Facts
+---@field kind string what it comes to: a call with a command in its input is `execute`, whatever the agent says
+---@field tool string? the tool's own name
+---@field mcp { server: string, tool: string }?
+---@field title string? what the agent calls it, where that is not the command
+---@field cwd string? where its command runs
+---@field env string[] `NAME=value`
+---@field input { [1]: string, [2]: string }[] the rest of its input: names and values
+
+---@class (exact) cursor_agent.FileChange
+---@field path string
+---@field hunks cursor_agent.Hunk[] of the last edit the agent reported
+---@field state "created"|"modified"|"deleted"|string
+
+---What `drain` hands out, in the order it happened. `key` is the session's.
+---@class cursor_agent.Change
+---@field type "append"|"entry"|"status"|"event"|"decision"|"decided"|"editor"|"withdrawn"|"result"|"edited"|"reviewed"|"notify"
+---@field paths string[]? reviewed: files whose hunks came or went
+---@field key cursor_agent.Key?
+---@field entry integer? append, entry: its number, from 1; entries are made in order and never go away
+---@field text string? append: what is new at the end
+---@field data any entry: cursor_agent.Entry · status: cursor_agent.Status · event: the autocommand's data · decision: cursor_agent.Decision
+---@field name string? event: `CursorAgentTurnEnd` …
+---@field id integer? decision, decided, editor, withdrawn (a request to the editor that is void), result
+---@field how string? decided: user, policy, cancelled, withdrawn
+---@field request cursor_agent.EditorRequest? editor
+---@field ok boolean? result
+---@field value any result: its value, or the message when not ok
+---@field path string? edited
+---@field level "info"|"warn"|"error"? notify
+---@field message string? notify
+
+---@class (exact) cursor_agent.EditorRequest
+---@field op "read"|"write"
+---@field path string absolute
+---@field line integer? read: first line, from 1
+---@field limit integer? read: how many lines
+---@field content string? write: the new text
+
+---`disk`: the file is in no loaded buffer, the library does it. `ask`: the buffer has unsaved text the write would destroy.
+---@class (exact) cursor_agent.EditorReply
+---@field ok boolean
+---@field disk boolean?
+---@field encodings string[]? with `disk`: what 'fileencodings' has
+---@field ask boolean? write, with `ok` false: the user decides; the real reply follows, unless it is withdrawn
+---@field content string? read
+---@field error string?

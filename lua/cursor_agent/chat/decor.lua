@@ -1,0 +1,101 @@
+-- Draws what depends on a window while Neovim redraws it: colours of what is visible, and asides where there is room.
+
+local clock = require("cursor_agent.bridge.clock")
+local format = require("cursor_agent.render.format")
+local painter = require("cursor_agent.colour.painter")
+
+local M = {}
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_decor")
+
+local ready = false
+local refreshing = {} ---@type table<integer, boolean>
+
+---@class (exact) cursor_agent.decor.Drawn
+---@field chunks { [1]: string, [2]: string }[]
+---@field width integer
+---@field fits boolean beside the line
+
+---@type table<integer, cursor_agent.decor.Drawn>? by row of the window being drawn
+local asides
+local now_ms = 0
+
+---Redraws the windows of a buffer soon, so that what is not coloured yet is.
+---@param buf integer
+function M.refresh(buf)
+  if refreshing[buf] then
+    return
+  end
+  refreshing[buf] = true
+  vim.schedule(function()
+    refreshing[buf] = nil
+    if vim.api.nvim_buf_is_valid(buf) then
+      vim.api.nvim__redraw({ buf = buf, valid = false })
+    end
+  end)
+end
+
+---@param list cursor_agent.render.Aside[]
+---@return cursor_agent.decor.Drawn
+local function compose(list)
+  local chunks, width = {}, 0
+  for _, aside in ipairs(list) do
+    local text = "  " .. (aside.text or format.clock(now_ms - (aside.since or now_ms)))
+    chunks[#chunks + 1] = { text, aside.hl }
+    width = width + format.width(text)
+  end
+  return { chunks = chunks, width = width, fits = true }
+end
+
+---@param win integer
+---@param buf integer
+---@param top integer
+---@param bottom integer
+---@return boolean
+local function on_win(_, win, buf, top, bottom)
+  local transcript = require("cursor_agent.chat.transcript")
+  local self = transcript.of(buf)
+  if not self then
+    return false
+  end
+  painter.want(self, win, top, bottom)
+  local marks = vim.api.nvim_buf_get_extmarks(buf, transcript.NS.aside, { top, 0 }, { bottom, -1 }, {})
+  if #marks == 0 then
+    return false
+  end
+  asides = {}
+  now_ms = clock.now_ms()
+  local room = vim.api.nvim_win_get_width(win) - (vim.fn.getwininfo(win)[1] or { textoff = 0 }).textoff
+  for _, mark in ipairs(marks) do
+    local aside = compose(self.asides[mark[1]] or {})
+    aside.fits = format.width(vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or "") + aside.width
+      <= room
+    asides[mark[2]] = aside
+  end
+  return true
+end
+
+---@param buf integer
+---@param row integer
+local function on_line(_, _, buf, row)
+  local aside = asides and asides[row]
+  if aside then
+    vim.api.nvim_buf_set_extmark(buf, NS, row, 0, {
+      ephemeral = true,
+      virt_text = aside.chunks,
+      -- A right-aligned text hides what is under it, so a line that needs the room gets it at its end.
+      virt_text_pos = aside.fits and "right_align" or "eol",
+    })
+  end
+end
+
+---Starts drawing; once.
+function M.setup()
+  if ready then
+    return
+  end
+  ready = true
+  vim.api.nvim_set_decoration_provider(NS, { on_win = on_win, on_line = on_line })
+end
+
+return M

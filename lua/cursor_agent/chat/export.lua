@@ -1,0 +1,151 @@
+-- The conversation as a markdown document.
+
+local fences = require("cursor_agent.render.fence")
+local format = require("cursor_agent.render.format")
+local native = require("cursor_agent.bridge.native")
+
+local M = {}
+
+---@param entry cursor_agent.Entry
+---@param cwd string
+---@return string[]
+local function tool_lines(entry, cwd)
+  local tool = entry.tool --[[@as cursor_agent.ToolCall]]
+  local block = require("cursor_agent.render.tool").render(entry, {
+    cwd = cwd,
+    icons = require("cursor_agent.render.icons").sets.unicode,
+    diff_lines = 0,
+    output_lines = 40,
+    fold_tools = false,
+  })
+  local ended = tool.rejected and " (rejected)" or tool.status == "cancelled" and " (cancelled)" or ""
+  local lines = { ("- %s%s"):format(vim.trim(block.lines[1]), ended), "" }
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "diff" then
+      local changed = {} ---@type string[]
+      for _, hunk in ipairs(content.hunks or {}) do
+        for _, item in ipairs(hunk.lines) do
+          changed[#changed + 1] = "  " .. item[1] .. item[2]
+        end
+      end
+      local marks = fences.around(changed)
+      lines[#lines + 1] = ("  %sdiff"):format(marks)
+      vim.list_extend(lines, changed)
+      vim.list_extend(lines, { "  " .. marks, "" })
+    end
+  end
+  return lines
+end
+
+---The entries with what each subagent said and did below its task.
+---@param entries cursor_agent.Entry[]
+---@return cursor_agent.Entry[]
+local function by_block(entries)
+  local below = {} ---@type table<integer, integer[]> by task, 0 for the agent
+  for index, entry in ipairs(entries) do
+    local task = entry.parent or 0
+    below[task] = below[task] or {}
+    table.insert(below[task], index)
+  end
+  local list = {} ---@type cursor_agent.Entry[]
+  local function add(task)
+    for _, index in ipairs(below[task] or {}) do
+      list[#list + 1] = entries[index]
+      add(index)
+    end
+  end
+  add(0)
+  return list
+end
+
+---@param entries cursor_agent.Entry[]
+---@param title string
+---@param cwd string
+---@return string[]
+function M.markdown(entries, title, cwd)
+  local lines = { "# " .. title, "" }
+  local function add(text)
+    vim.list_extend(lines, vim.split(vim.trim(text), "\r?\n"))
+    lines[#lines + 1] = ""
+  end
+  ---What an agent said: a block it left open would swallow all that follows.
+  ---@param text string
+  ---@return string
+  ---@return cursor_agent.render.Fence? open the block
+  local function whole(text)
+    text = vim.trim(text)
+    local open = fences.unclosed(vim.split(text, "\r?\n"))
+    return open and ("%s\n%s%s"):format(text, open.prefix, open.marks) or text, open
+  end
+  local unclosed = {} ---@type table<integer, cursor_agent.render.Fence> by subagent, 0 for the agent: blocks to go on with
+  for _, entry in ipairs(by_block(entries)) do
+    if entry.kind == "user" and entry.parent then
+      add("> " .. entry.text:gsub("\n", "\n> "))
+    elseif entry.kind == "user" then
+      unclosed = {}
+      add("## " .. os.date("%Y-%m-%d %H:%M", math.floor(entry.started_ms / 1000)))
+      add("> " .. entry.text:gsub("\n", "\n> "))
+      if entry.context and #entry.context > 0 then
+        add("> " .. table.concat(entry.context, " · "))
+      end
+    elseif entry.kind == "agent" then
+      local by = entry.parent or 0
+      local above = unclosed[by]
+      local begun = above and fences.is_plain(above) and above.marks .. above.info .. "\n" or ""
+      local text, open = whole(begun .. entry.text:gsub("^\r?\n", begun ~= "" and "" or "%0"))
+      unclosed[by] = open
+      add(text)
+    elseif entry.kind == "thought" then
+      add("<details><summary>Thought</summary>\n\n" .. whole(entry.text) .. "\n\n</details>")
+    elseif entry.kind == "tool" then
+      vim.list_extend(lines, tool_lines(entry, cwd))
+    elseif entry.kind == "plan" then
+      for _, todo in ipairs(entry.todos or {}) do
+        lines[#lines + 1] = ("- [%s] %s"):format(todo.status == "completed" and "x" or " ", todo.content)
+      end
+      lines[#lines + 1] = ""
+    elseif entry.text ~= "" then
+      add("*" .. format.first_line(entry.text, 400) .. "*")
+    end
+  end
+  return lines
+end
+
+---Shows the conversation as markdown, or writes it to a file.
+---@param chat cursor_agent.Chat
+---@param path? string
+---@return boolean?, string?
+function M.open(chat, path)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local name = ("%d/export"):format(chat.key)
+  if (path or "") == "" and require("cursor_agent.chat.scratch").enter_changed(name) then
+    return nil, "you have changed this export: :w {file} saves it, :q! drops it"
+  end
+  local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
+  -- Before anything is cut, and again as a whole: a private key in a diff has many lines.
+  local whole = table.concat(M.markdown(library.masked_transcript(chat.key), title, chat.cwd), "\n")
+  local lines = vim.split(library.redact(whole), "\n", { plain = true })
+  if path and path ~= "" then
+    path = vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))
+    if vim.uv.fs_stat(path) then
+      return nil, ("%s exists already"):format(path)
+    end
+    local ok, problem = require("cursor_agent.files.private").create(path, table.concat(lines, "\n") .. "\n")
+    if not ok then
+      return nil, ("the export was not saved: %s"):format(problem)
+    end
+    require("cursor_agent.notify").notify("written to " .. path)
+    return true
+  end
+  require("cursor_agent.chat.scratch").open(lines, {
+    name = name,
+    filetype = "markdown",
+    modifiable = true,
+  })
+  return true
+end
+
+return M

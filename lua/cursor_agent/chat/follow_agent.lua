@@ -1,0 +1,321 @@
+-- Follows the agent: a window shows the file and line it reads or edits, while you stay where you are.
+
+local chats = require("cursor_agent.chat.registry")
+local config = require("cursor_agent.config")
+local format = require("cursor_agent.render.format")
+local window = require("cursor_agent.chat.window")
+
+local M = {}
+
+local GROUP = vim.api.nvim_create_augroup("cursor_agent_follow", {})
+
+---News within this time are one: the last of them is shown.
+local SETTLE_MS = 60
+---A larger file is not opened by itself: that would be felt.
+local MAX_BYTES = 4 * 1024 * 1024
+---So many lines at most stand out.
+local GLOW_LINES = 400
+
+---@class (exact) cursor_agent.follow.Place
+---@field path string absolute
+---@field line integer?
+---@field wrote [integer, integer][] lines just written, first and last
+
+local on ---@type boolean? nil: as the options say
+local chosen ---@type integer? the window things are shown in
+local wanted ---@type cursor_agent.follow.Place?
+local settle ---@type uv.uv_timer_t?
+
+---@type table<string, string> by tool call: what was shown of it
+local seen = {}
+
+---@return boolean
+function M.enabled()
+  if on == nil then
+    return config.get().follow.enabled
+  end
+  return on
+end
+
+---@param win integer
+---@return string
+local function describe(win)
+  local name = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
+  local shown = name ~= "" and format.path(name, vim.fn.getcwd()) or "[No Name]"
+  return ("window %d: %s"):format(vim.api.nvim_win_get_number(win), shown)
+end
+
+---Windows with code that are not the user's own: neither the current one nor the one they were in last.
+---@return integer[]
+local function others()
+  local own = { [vim.api.nvim_get_current_win()] = true, [window.code_window() or 0] = true }
+  return vim.tbl_filter(function(win)
+    return window.is_code(win) and not own[win] and not vim.wo[win].winfixbuf and not vim.wo[win].diff
+  end, vim.api.nvim_tabpage_list_wins(0))
+end
+
+local turn_off ---@type fun()
+
+---@param win integer?
+local function choose(win)
+  chosen = win
+  vim.api.nvim_clear_autocmds({ group = GROUP })
+  if not win then
+    return
+  end
+  vim.api.nvim_create_autocmd("WinClosed", {
+    group = GROUP,
+    pattern = tostring(win),
+    desc = "cursor-agent: closing the window that follows the agent ends that",
+    callback = function()
+      turn_off()
+      require("cursor_agent.notify").notify("the agent is not followed any more: its window was closed")
+    end,
+  })
+end
+
+---Opens a window for what the agent does, below the code, without going there.
+---@return integer?
+local function open_window()
+  local code = window.code_window()
+  if not code or vim.api.nvim_win_get_height(code) < 8 then
+    return nil
+  end
+  local _, win = window.despite_autocommands(function()
+    return vim.api.nvim_open_win(vim.api.nvim_win_get_buf(code), false, { split = "below", win = code })
+  end)
+  return type(win) == "number" and win --[[@as integer]] or nil
+end
+
+---The window to show things in now. The one the user is in is theirs.
+---@return integer?
+local function target()
+  local here = vim.api.nvim_get_current_win()
+  if chosen and vim.api.nvim_win_is_valid(chosen) then
+    return chosen ~= here and window.shares_tab(chosen, here) and not vim.wo[chosen].winfixbuf and chosen or nil
+  end
+  if vim.fn.getcmdwintype() ~= "" then
+    return nil
+  end
+  choose(others()[1] or open_window())
+  return chosen
+end
+
+---The buffer of a file, loaded without a word.
+---@param path string
+---@return integer?
+local function load(path)
+  local buf = vim.fn.bufnr("^" .. vim.fn.fnameescape(path) .. "$")
+  if buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) then
+    return buf
+  end
+  local stat = vim.uv.fs_stat(path)
+  if not stat or stat.type ~= "file" or stat.size > MAX_BYTES then
+    return nil
+  end
+  buf = vim.fn.bufadd(path)
+  local before = vim.o.shortmess
+  -- A swap file of another Neovim is no reason to stop and ask: nothing is edited here.
+  vim.opt.shortmess:append("AF")
+  local ok = pcall(vim.fn.bufload, buf)
+  vim.o.shortmess = before
+  vim.bo[buf].buflisted = true
+  return ok and buf or nil
+end
+
+---@param place cursor_agent.follow.Place
+local function show(place)
+  local win = target()
+  local buf = win and load(place.path)
+  if not win or not buf then
+    return
+  end
+  local here, mode = vim.api.nvim_get_current_win(), vim.api.nvim_get_mode().mode
+  if vim.api.nvim_win_get_buf(win) ~= buf then
+    window.despite_autocommands(vim.api.nvim_win_set_buf, win, buf)
+  end
+  if not vim.api.nvim_win_is_valid(win) or vim.api.nvim_win_get_buf(win) ~= buf then
+    return
+  end
+  local line = place.line or (place.wrote[1] and place.wrote[1][1])
+  if line then
+    local last = vim.api.nvim_buf_line_count(buf)
+    vim.api.nvim_win_set_cursor(win, { math.max(math.min(line, last), 1), 0 })
+    vim.api.nvim_win_call(win, function()
+      vim.cmd("normal! zvzz")
+    end)
+  end
+  if vim.api.nvim_win_is_valid(here) and vim.api.nvim_get_current_win() ~= here then
+    -- An autocommand went there.
+    vim.api.nvim_set_current_win(here)
+    if mode:sub(1, 1) == "i" then
+      vim.cmd.startinsert()
+    end
+  end
+  if #place.wrote > 0 then
+    require("cursor_agent.colour.glow").start(buf, place.wrote, GLOW_LINES)
+  end
+end
+
+---Shows a place in a moment, unless another one comes first. What was written in the meantime still stands out.
+---@param place cursor_agent.follow.Place
+local function show_soon(place)
+  wanted = place
+  settle = settle or assert(vim.uv.new_timer())
+  settle:start(
+    SETTLE_MS,
+    0,
+    vim.schedule_wrap(function()
+      local now = wanted
+      wanted = nil
+      if now and M.enabled() and vim.v.exiting == vim.NIL then
+        show(now)
+      end
+    end)
+  )
+end
+
+---The lines a diff added, as first and last; those around what it only removed.
+---@param content cursor_agent.ToolContent
+---@return [integer, integer][]
+local function written(content)
+  local ranges = {} ---@type [integer, integer][]
+  for _, hunk in ipairs(content.hunks or {}) do
+    local line, removed = hunk.new, false
+    for _, item in ipairs(hunk.lines) do
+      if item[1] == "+" then
+        local last = ranges[#ranges]
+        if last and last[2] == line - 1 then
+          last[2] = line
+        else
+          ranges[#ranges + 1] = { line, line }
+        end
+      end
+      removed = removed or item[1] == "-"
+      line = line + (item[1] ~= "-" and 1 or 0)
+    end
+    if #ranges == 0 and removed then
+      ranges[1] = { math.max(hunk.new, 1), math.max(hunk.new, 1) }
+    end
+  end
+  return ranges
+end
+
+---Whether the agent of this chat is the one to be followed: that of the chat in this tab, once it works. A conversation
+---that is loaded tells of what was read and edited long ago.
+---@param chat cursor_agent.Chat?
+---@return boolean
+local function is_followed(chat)
+  if not chat or not M.enabled() or chat ~= chats.current() then
+    return false
+  end
+  return chat.status.state ~= "starting" and (chat.status.turns or 0) > 0
+end
+
+---@param chat cursor_agent.Chat
+---@param path string
+---@return string
+local function absolute(chat, path)
+  return vim.fs.normalize(path:sub(1, 1) == "/" and path or vim.fs.joinpath(chat.cwd, path))
+end
+
+---A tool call came or changed.
+---@param chat cursor_agent.Chat
+---@param tool cursor_agent.ToolCall
+function M.tool(chat, tool)
+  if not is_followed(chat) then
+    return
+  end
+  local place ---@type cursor_agent.follow.Place?
+  for _, location in ipairs(tool.locations or {}) do
+    -- The last one is where it got to.
+    if location.path ~= "" then
+      place = { path = absolute(chat, location.path), line = location.line, wrote = {} }
+    end
+  end
+  local done = tool.status == "completed"
+  for _, content in ipairs(tool.content or {}) do
+    if content.type == "diff" and content.path then
+      local wrote = written(content)
+      local path = absolute(chat, content.path)
+      local line = place and place.path == path and place.line or (wrote[1] and wrote[1][1])
+      place = { path = path, line = line, wrote = done and wrote or {} }
+    end
+  end
+  if not place then
+    return
+  end
+  local mark = ("%s:%s:%d"):format(place.path, tostring(place.line), #place.wrote)
+  if seen[tool.id] ~= mark then
+    seen[tool.id] = mark
+    show_soon(place)
+  end
+end
+
+---The agent reads or writes a file through the editor.
+---@param chat cursor_agent.Chat?
+---@param request cursor_agent.EditorRequest
+function M.request(chat, request)
+  if chat and is_followed(chat) then
+    show_soon({ path = vim.fs.normalize(request.path), line = request.line, wrote = {} })
+  end
+end
+
+turn_off = function()
+  on = false
+  choose(nil)
+  wanted, seen = nil, {}
+  if settle and not settle:is_closing() then
+    settle:stop()
+  end
+  require("cursor_agent.colour.glow").stop()
+end
+
+---@param win integer? where to show things; nil: a window that is not the user's
+local function turn_on(win)
+  on, seen = true, {}
+  choose(win)
+end
+
+---Follows the agent, or stops doing so.
+---@param how string? `here`: in this window, once you are elsewhere; `off`
+---@return boolean?, string?
+function M.toggle(how)
+  local notify = require("cursor_agent.notify")
+  if how == "off" or (not how and M.enabled()) then
+    turn_off()
+    notify.notify("the agent is not followed any more")
+    return true
+  elseif how == "here" then
+    local win = vim.api.nvim_get_current_win()
+    if not window.is_code(win) then
+      return nil, "go to a window with code first"
+    end
+    turn_on(win)
+    notify.notify("the agent is followed in this window, once you are in another one")
+    return true
+  elseif how and how ~= "on" then
+    return nil, ("`follow` takes `here`, `on` or `off`, not `%s`"):format(how)
+  end
+  local windows = others()
+  if #windows <= 1 then
+    turn_on(windows[1])
+    notify.notify(
+      windows[1] and "the agent is followed in " .. describe(windows[1])
+        or "the agent is followed in a window below the code"
+    )
+    return true
+  end
+  vim.ui.select(windows, {
+    prompt = "Follow the agent in",
+    kind = "cursor_agent",
+    format_item = describe,
+  }, function(win)
+    if win then
+      turn_on(win)
+    end
+  end)
+  return true
+end
+
+return M

@@ -1,0 +1,88 @@
+-- The list of keys `g?` shows, made from the table of actions.
+
+local actions = require("cursor_agent.actions")
+local scratch = require("cursor_agent.chat.scratch")
+
+local M = {}
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_help")
+
+---@type { kind: cursor_agent.BufferKind, title: string }[]
+local SECTIONS = {
+  { kind = "chat", title = "In the chat" },
+  { kind = "prompt", title = "In the prompt" },
+  { kind = "queue", title = "In the list of queued prompts" },
+  { kind = "permission", title = "In a permission" },
+  { kind = "question", title = "In a question" },
+  { kind = "conflict", title = "In a conflict with unsaved text" },
+  { kind = "plan-card", title = "In the card of a plan" },
+  { kind = "plan", title = "In a plan" },
+  { kind = "todos", title = "In the todos" },
+  { kind = "log", title = "In the log" },
+  { kind = "reader", title = "In an output, an explanation or an export" },
+  { kind = "subagent", title = "In a subagent's buffer" },
+  { kind = "review", title = "In the list of changes" },
+  { kind = "code", title = "In the code, where changes are undecided" },
+}
+
+---Keys as a person lists them: the digits in a row are one word, which fits into the column.
+---@param keys string[]
+---@return string
+local function words(keys)
+  local digits = #keys > 2 and table.concat(keys):match("^%d+$")
+  return digits and ("%s-%s"):format(keys[1], keys[#keys]) or table.concat(keys, " ")
+end
+
+---@class (exact) cursor_agent.help.Mark
+---@field bytes integer of the line's beginning
+---@field hl string
+
+---@param kind? cursor_agent.BufferKind whose keys come first: those of the window one is in
+---@return string[] lines
+---@return table<integer, cursor_agent.help.Mark> marks by line
+function M.lines(kind)
+  local sections, rest = {}, {} ---@type { kind: cursor_agent.BufferKind, title: string }[]
+  for _, section in ipairs(SECTIONS) do
+    table.insert(section.kind == kind and sections or rest, section)
+  end
+  local lines, marks = {}, {} ---@type string[], table<integer, cursor_agent.help.Mark>
+  local function add(keys, about)
+    lines[#lines + 1] = ("   %-13s %s "):format(keys, about)
+    marks[#lines] = { bytes = 3 + #keys, hl = "CursorAgentHelpKey" }
+  end
+  for _, section in ipairs(vim.list_extend(sections, rest)) do
+    if #lines > 0 then
+      lines[#lines + 1] = ""
+    end
+    lines[#lines + 1] = " " .. section.title
+    marks[#lines] = { bytes = 1 + #section.title, hl = "CursorAgentHelpTitle" }
+    for _, action in ipairs(actions.list) do
+      local keys = actions.keys(action, section.kind)
+      if #keys > 0 then
+        local modes = actions.modes(action, section.kind)
+        local where = vim.list_contains(modes, "i") and action.name ~= "send" and " (Insert mode too)" or ""
+        add(words(keys), action.desc .. where)
+      end
+    end
+  end
+  vim.list_extend(
+    lines,
+    { "", " za zo zc zR zM work on folds · every action has a <Plug>(cursor-agent-…) · q closes " }
+  )
+  return lines, marks
+end
+
+---@param kind? cursor_agent.BufferKind of the window one is in, where its buffer does not say so
+function M.open(kind)
+  if vim.bo.filetype == "cursoragent-help" then
+    return
+  end
+  require("cursor_agent.colour.highlights").setup()
+  local lines, marks = M.lines(kind or vim.b.cursor_agent_kind)
+  local buf = scratch.open(lines, { name = "keys", filetype = "cursoragent-help", float = true })
+  for line, mark in pairs(marks) do
+    vim.api.nvim_buf_set_extmark(buf, NS, line - 1, 0, { end_col = mark.bytes, hl_group = mark.hl })
+  end
+end
+
+return M

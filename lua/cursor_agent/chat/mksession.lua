@@ -1,0 +1,75 @@
+-- Brings the chats back into the windows that a session file of `:mksession` makes for them.
+
+local chats = require("cursor_agent.chat.registry")
+local window = require("cursor_agent.chat.window")
+
+local M = {}
+
+---@type table<string, integer> by name: buffers of chats that gave it away while a session file is read
+local aside = {}
+
+---@param buf integer
+---@param name string
+local function rename(buf, name)
+  local before = vim.api.nvim_buf_get_name(buf)
+  vim.api.nvim_buf_set_name(buf, name)
+  -- Neovim keeps the old name, as that of a buffer without text.
+  local left = vim.fn.bufnr("^" .. vim.fn.escape(before, "[]*?{}\\") .. "$")
+  if left ~= -1 and left ~= buf then
+    vim.api.nvim_buf_delete(left, { force = true })
+  end
+end
+
+---Gives the buffers their names back.
+local function come_back()
+  for name, buf in pairs(aside) do
+    if vim.api.nvim_buf_is_valid(buf) then
+      rename(buf, name)
+    end
+  end
+  -- Last: the new names are none for `step_aside`.
+  aside = {}
+end
+
+---A session file names an empty buffer after each one it knew: those of the chats there are make room for that.
+function M.step_aside()
+  if vim.g.SessionLoad == nil or next(aside) then
+    return
+  end
+  for _, chat in ipairs(chats.all()) do
+    for _, buf in ipairs({ chat.buf, chat.prompt.buf }) do
+      if vim.api.nvim_buf_is_valid(buf) then
+        local name = vim.api.nvim_buf_get_name(buf)
+        rename(buf, name .. ".aside")
+        aside[name] = buf
+      end
+    end
+  end
+  -- Where reading the file fails half-way, nothing else does so.
+  vim.schedule(come_back)
+end
+
+---After a session file was read: its windows show the chats there are; those of a former Neovim are closed again.
+function M.loaded()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    local name = vim.api.nvim_buf_get_name(buf)
+    if name:find("^cursor%-agent://") and not chats.of_buffer(buf) then
+      local live = aside[name]
+      local chat = live and chats.of_buffer(live)
+      for _, win in ipairs(chat and vim.fn.win_findbuf(buf) or {}) do
+        vim.api.nvim_win_set_buf(win, live)
+        chats.use(chat --[[@as cursor_agent.Chat]], vim.api.nvim_win_get_tabpage(win))
+      end
+      window.forget(buf)
+    end
+  end
+  come_back()
+end
+
+vim.api.nvim_create_autocmd("BufFilePre", {
+  group = vim.api.nvim_create_augroup("cursor_agent_mksession", {}),
+  desc = "cursor-agent: let a session file name its buffers",
+  callback = M.step_aside,
+})
+
+return M

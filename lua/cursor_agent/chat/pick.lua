@@ -1,0 +1,302 @@
+-- Choices made by the user: modes, models, options, sessions, what to attach.
+
+local chats = require("cursor_agent.chat.registry")
+local context = require("cursor_agent.prompt.context")
+local format = require("cursor_agent.render.format")
+local native = require("cursor_agent.bridge.native")
+local notify = require("cursor_agent.notify")
+local welcome = require("cursor_agent.agents.welcome")
+
+local M = {}
+
+---@class (exact) cursor_agent.pick.Choice
+---@field id string|boolean
+---@field name string
+---@field description? string
+
+---What the library says now: news of it may not have been dealt with yet.
+---@param chat cursor_agent.Chat
+---@return cursor_agent.Status
+local function status_of(chat)
+  local library = native.peek()
+  return library and library.status(chat.key) or chat.status
+end
+
+---@param title string
+---@param choices cursor_agent.pick.Choice[]
+---@param current string|boolean|nil
+---@param chosen fun(choice: cursor_agent.pick.Choice)
+local function choose(title, choices, current, chosen)
+  vim.ui.select(choices, {
+    prompt = title,
+    kind = "cursor_agent",
+    format_item = function(choice)
+      local mark = choice.id == current and "● " or "  "
+      local about = choice.description
+        and choice.description ~= ""
+        and "  " .. format.first_line(choice.description, 60)
+      return mark .. choice.name .. (about or "")
+    end,
+  }, function(choice)
+    if choice then
+      chosen(choice)
+    end
+  end)
+end
+
+---@param chat cursor_agent.Chat
+---@param set "set_mode"|"set_model"
+---@param id string
+local function apply(chat, set, id)
+  local library = native.peek()
+  if library then
+    notify.report(library[set](chat.key, id))
+  end
+end
+
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.mode(chat)
+  local status = status_of(chat)
+  if #(status.modes or {}) == 0 then
+    return nil, ("%s has no modes to choose from"):format(chat.agent)
+  end
+  choose("Mode", status.modes, status.mode, function(choice)
+    apply(chat, "set_mode", choice.id --[[@as string]])
+  end)
+  return true
+end
+
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.model(chat)
+  local status = status_of(chat)
+  if #(status.models or {}) == 0 then
+    return nil, ("%s has no models to choose from"):format(chat.agent)
+  end
+  choose("Model", status.models, status.model, function(choice)
+    apply(chat, "set_model", choice.id --[[@as string]])
+  end)
+  return true
+end
+
+---The next mode in the agent's own order.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.cycle_mode(chat)
+  local status = status_of(chat)
+  local modes = status.modes or {}
+  if #modes < 2 then
+    return nil, ("%s has no other mode"):format(chat.agent)
+  end
+  local at = 0
+  for i, mode in ipairs(modes) do
+    if mode.id == status.mode then
+      at = i
+    end
+  end
+  apply(chat, "set_mode", modes[at % #modes + 1].id)
+  return true
+end
+
+---@param chat cursor_agent.Chat
+---@param option cursor_agent.ConfigOption
+local function choose_value(chat, option)
+  local choices = {} ---@type cursor_agent.pick.Choice[]
+  if option.type == "boolean" then
+    choices = { { id = true, name = "on" }, { id = false, name = "off" } }
+  else
+    for _, value in ipairs(option.values or {}) do
+      choices[#choices + 1] = {
+        id = value.id,
+        name = value.group and ("%s: %s"):format(value.group, value.name) or value.name,
+        description = value.description,
+      }
+    end
+  end
+  choose(option.name, choices, option.value, function(choice)
+    local library = native.peek()
+    if library then
+      notify.report(library.set_option(chat.key, option.id, choice.id))
+    end
+  end)
+end
+
+---@param chat cursor_agent.Chat
+---@param id? string
+---@return boolean?, string?
+function M.option(chat, id)
+  local options = status_of(chat).options or {}
+  if #options == 0 then
+    return nil, ("%s has no options to choose from"):format(chat.agent)
+  end
+  for _, option in ipairs(options) do
+    if option.id == id then
+      choose_value(chat, option)
+      return true
+    end
+  end
+  if id then
+    local known = vim.tbl_map(function(option)
+      return option.id
+    end, options)
+    return nil, ("%s has no option `%s`; it has %s"):format(chat.agent, id, table.concat(known, ", "))
+  end
+  vim.ui.select(options, {
+    prompt = "Option",
+    kind = "cursor_agent",
+    format_item = function(option)
+      return ("%s: %s"):format(option.name, tostring(option.value))
+    end,
+  }, function(option)
+    if option then
+      choose_value(chat, option)
+    end
+  end)
+  return true
+end
+
+---Goes on with a past session.
+---@param sessions { id: string, title: string?, cwd: string?, agent: string, updated_at: string? }[]
+function M.session(sessions)
+  if #sessions == 0 then
+    notify.notify("there are no past sessions")
+    return
+  end
+  vim.ui.select(sessions, {
+    prompt = "Session",
+    kind = "cursor_agent",
+    format_item = function(session)
+      local day = session.updated_at and session.updated_at:gsub("T", " "):sub(1, 16) or ""
+      return ("%s  %s  %s"):format(day, session.title or session.id, format.path(session.cwd or "", ""))
+    end,
+  }, function(session)
+    if session then
+      notify.report(
+        require("cursor_agent").load(session.id, { agent = session.agent, cwd = session.cwd, enter = true })
+      )
+    end
+  end)
+end
+
+---Asks the agent for its past sessions and lets the user choose.
+---@return boolean?, string?
+function M.sessions()
+  local answered ---@type fun()?
+  local asked, refused = require("cursor_agent").sessions(function(sessions, why)
+    if answered then
+      answered()
+    end
+    if sessions then
+      M.session(sessions)
+    else
+      notify.notify(why or "the agent did not say", "error")
+    end
+  end)
+  local chat = chats.current()
+  local agent = chat and chat.agent or require("cursor_agent.config").get().agent
+  answered = asked and notify.unless_answered(agent, "session/list") or nil
+  return asked, refused
+end
+
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.detach(chat)
+  local attached = chat.prompt.attached
+  if #attached == 0 then
+    return nil, "nothing is attached"
+  elseif #attached == 1 then
+    chat.prompt:detach(1)
+    return true
+  end
+  vim.ui.select(attached, {
+    prompt = "Take away",
+    format_item = function(item)
+      return item.label
+    end,
+  }, function(_, index)
+    if index then
+      chat.prompt:detach(index)
+    end
+  end)
+  return true
+end
+
+---The selection while Visual mode is on, which it ends.
+---@param cwd string
+---@return cursor_agent.context.Item?
+local function visual_selection(cwd)
+  if not vim.fn.mode():match("^[vV\22]") then
+    return nil
+  end
+  local first, last = vim.fn.line("v"), vim.fn.line(".")
+  if first > last then
+    first, last = last, first
+  end
+  vim.cmd("normal! " .. vim.keycode("<Esc>"))
+  return context.range(vim.api.nvim_get_current_buf(), first, last, cwd)
+end
+
+---Opens the prompt, with the selection attached when there is one.
+function M.prompt_with_selection()
+  local item = visual_selection(vim.fn.getcwd())
+  notify.report(welcome.enter(nil, function(agent)
+    local key, why = require("cursor_agent").open({ agent = agent })
+    local chat = key and chats.current()
+    if chat and item then
+      chat.prompt:attach(item)
+    end
+    return key, why
+  end))
+end
+
+---Opens the chat and goes to its prompt.
+---@param agent? string
+---@return any, string?
+function M.open(agent)
+  return welcome.enter(agent, function(chosen)
+    return require("cursor_agent").open({ agent = chosen })
+  end)
+end
+
+---Opens the chat, or takes it off the tab.
+---@return any, string?
+function M.toggle()
+  return welcome.enter(nil, function(agent)
+    if agent then
+      return require("cursor_agent").open({ agent = agent })
+    end
+    return require("cursor_agent").toggle()
+  end)
+end
+
+---Starts a new session.
+---@param agent? string
+---@return any, string?
+function M.new(agent)
+  return welcome.enter(agent, function(chosen)
+    return require("cursor_agent").new({ agent = chosen, enter = true })
+  end, true)
+end
+
+---Attaches the selection, or the current file, to the next prompt.
+function M.add_context()
+  local item = visual_selection(vim.fn.getcwd())
+  local path = vim.api.nvim_buf_get_name(0)
+  local chat, why = require("cursor_agent.chat").ensure()
+  if not chat then
+    notify.report(nil, why)
+    return
+  end
+  if not item and path ~= "" then
+    item = context.file(path, chat.cwd)
+  end
+  if not item then
+    notify.notify("this buffer has no file to attach", "warn")
+    return
+  end
+  chat.prompt:attach(item)
+  notify.notify(item.label .. " goes along with the next prompt")
+end
+
+return M

@@ -1,0 +1,221 @@
+-- Buffers whose files an agent has changed, or may be changing: Neovim asks nothing about them, and writes over nothing.
+
+local loaded = require("cursor_agent.files.loaded")
+
+local M = {}
+
+local group = vim.api.nvim_create_augroup("cursor_agent_watch", {})
+
+---@type table<integer, boolean> guarded buffers; true for those that stay so when the turn is over
+local guarded = {}
+
+---@type table<string, boolean> files agents have changed, without links in their paths
+local touched = {}
+
+---@type table<cursor_agent.Key, string> directories of the sessions in which a turn runs
+local running = {}
+
+---A path without links in it, also of a file that is not there.
+---@param path string
+---@return string
+function M.real_path(path)
+  local dir = vim.fs.dirname(path)
+  return vim.uv.fs_realpath(path) or vim.fs.joinpath(vim.uv.fs_realpath(dir) or dir, vim.fs.basename(path))
+end
+
+---@param buf integer
+---@return boolean
+local function is_file(buf)
+  return vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == "" and vim.api.nvim_buf_get_name(buf) ~= ""
+end
+
+---Whether a turn is running.
+---@return boolean
+function M.is_running()
+  return next(running) ~= nil
+end
+
+---@param buf integer
+---@return boolean
+local function in_running(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  for _, dir in pairs(running) do
+    if vim.startswith(name, dir .. "/") or vim.startswith(M.real_path(name), M.real_path(dir) .. "/") then
+      return true
+    end
+  end
+  return false
+end
+
+---Whether `:w` may write a buffer to its file. What is on disk and in no buffer is written over by `:w!` alone.
+---@param buf integer
+---@return boolean
+function M.may_write(buf)
+  local path = vim.api.nvim_buf_get_name(buf)
+  local target = vim.fn.expand("<afile>:p") --[[@as string]]
+  if vim.v.cmdbang == 1 or not is_file(buf) or (target ~= path and M.real_path(target) ~= M.real_path(path)) then
+    return true
+  end
+  return require("cursor_agent.files").before_write(buf, path)
+end
+
+---@param buf integer
+local function on_changed(buf)
+  -- Nothing is loaded and nothing asked. The text is looked at when Neovim allows to change it.
+  vim.v.fcs_choice = ""
+  local reason = vim.v.fcs_reason
+  vim.schedule(function()
+    if is_file(buf) and reason ~= "" then
+      M.suspect(buf)
+      require("cursor_agent.files").changed(buf)
+    end
+  end)
+end
+
+---Guards a buffer. What was said before is said again: of several autocommands the last one decides.
+---@param buf integer
+---@param for_good boolean
+function M.arm(buf, for_good)
+  if not is_file(buf) then
+    return
+  end
+  vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
+  vim.api.nvim_create_autocmd("FileChangedShell", {
+    group = group,
+    buffer = buf,
+    desc = "cursor-agent: look after a file that an agent may have changed",
+    callback = function()
+      on_changed(buf)
+    end,
+  })
+  vim.api.nvim_create_autocmd("BufWritePre", {
+    group = group,
+    buffer = buf,
+    nested = true,
+    desc = "cursor-agent: keep :w from writing over what an agent has written",
+    -- An error would not keep Neovim from writing.
+    command = ("if !v:lua.require'cursor_agent.files.watch'.may_write(%d) | call interrupt() | endif"):format(buf),
+  })
+  vim.api.nvim_create_autocmd("BufWritePost", {
+    group = group,
+    buffer = buf,
+    desc = "cursor-agent: text that was written is in no conflict with the disk",
+    callback = function()
+      require("cursor_agent.files").after_write(buf)
+    end,
+  })
+  guarded[buf] = guarded[buf] or for_good
+  local path = vim.api.nvim_buf_get_name(buf)
+  local known = loaded.known(buf)
+  if (known == nil or known == loaded.NONE) and not vim.uv.fs_stat(path) then
+    -- When somebody makes the file, Neovim would ask about that and run no autocommand. `:w` is guarded above from now on.
+    if loaded.sync(buf, vim.bo[buf].modified) then
+      guarded[buf] = true
+      vim.b[buf].cursor_agent_loaded = loaded.NONE
+    end
+  end
+end
+
+---An agent changed a file, or wants to.
+---@param path string
+---@param buf integer?
+function M.touch(path, buf)
+  touched[M.real_path(path)] = true
+  if buf then
+    M.arm(buf, true)
+  end
+end
+
+---A file changed while a turn ran, whoever did it: it is taken for one the agent has changed, also when the turn is over.
+---@param buf integer
+function M.suspect(buf)
+  if M.is_running() and guarded[buf] ~= nil then
+    touched[M.real_path(vim.api.nvim_buf_get_name(buf))] = true
+    guarded[buf] = true
+  end
+end
+
+---Looks after what changed on disk in guarded buffers.
+function M.sweep()
+  for buf in pairs(guarded) do
+    if is_file(buf) then
+      local path = vim.api.nvim_buf_get_name(buf)
+      if loaded.known(buf) and not loaded.is_current(buf, path) then
+        M.suspect(buf)
+        require("cursor_agent.files").changed(buf)
+      end
+    end
+  end
+end
+
+---@param buf integer
+local function consider(buf)
+  if not is_file(buf) then
+    return
+  end
+  if touched[M.real_path(vim.api.nvim_buf_get_name(buf))] then
+    M.arm(buf, true)
+    loaded.keep(buf)
+  elseif in_running(buf) then
+    M.arm(buf, false)
+    loaded.keep(buf)
+  end
+end
+
+---A turn begins or has ended. While it runs, the agent may change any file of its workspace, and its report may come late.
+---@param key cursor_agent.Key
+---@param dir string
+---@param runs boolean
+function M.turn(key, dir, runs)
+  local ran = running[key] ~= nil
+  if runs == ran then
+    return
+  end
+  if runs then
+    running[key] = dir
+    for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+      consider(buf)
+    end
+    return
+  end
+  M.sweep()
+  running[key] = nil
+  for buf, for_good in pairs(guarded) do
+    if not vim.api.nvim_buf_is_valid(buf) then
+      guarded[buf] = nil
+    elseif not for_good and not in_running(buf) then
+      vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
+      guarded[buf] = nil
+    end
+  end
+end
+
+vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufFilePost" }, {
+  group = group,
+  desc = "cursor-agent: look after a file that an agent has changed or may change",
+  callback = function(args)
+    if next(touched) or next(running) then
+      -- After all who are told of the same event, and where buffers may be changed.
+      vim.schedule(function()
+        consider(args.buf)
+      end)
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd("FocusGained", {
+  group = group,
+  nested = true,
+  desc = "cursor-agent: look at files that agents may have changed before Neovim does",
+  callback = M.sweep,
+})
+
+vim.api.nvim_create_autocmd("BufUnload", {
+  group = group,
+  desc = "cursor-agent: forget a buffer that is gone",
+  callback = function(args)
+    loaded.forget(args.buf)
+  end,
+})
+
+return M

@@ -1,0 +1,44 @@
+-- `:CursorAgent build`: installs the library beside everything else, and says how it goes.
+
+local native = require("cursor_agent.bridge.native")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---The ways a person may ask for by name.
+M.ways = { "prebuilt", "cargo" }
+
+local running = false
+
+---Installs the library. With a way, that one alone and anew; without, the first that works, keeping one that fits.
+---@param way? string one of `ways`
+---@return boolean? started, string? problem
+function M.build(way)
+  if running then
+    return nil, "the library is being installed already"
+  elseif way and not vim.list_contains(M.ways, way) then
+    return nil, ("there is no way %q; there are %s"):format(way, table.concat(M.ways, " and "))
+  end
+  local steps = require("cursor_agent.install.steps")
+  running = true
+  local function work()
+    return steps.install(native.root(), way and {
+      way --[[@as cursor_agent.install.Way]],
+    } or nil)
+  end
+  require("cursor_agent.install.task").background(work, notify.notify, function(ok, value)
+    running = false
+    if not ok then
+      notify.notify(tostring(value), "error")
+      return
+    end
+    local message = steps.success(value)
+    if value ~= "kept" and not native.retry() then
+      message = message .. "; restart Neovim to use it"
+    end
+    notify.notify(message)
+  end)
+  return true
+end
+
+return M

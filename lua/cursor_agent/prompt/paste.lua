@@ -1,0 +1,149 @@
+-- Large pastes in a prompt: each becomes an attachment whose name stands in the text.
+
+local config = require("cursor_agent.config")
+local context = require("cursor_agent.prompt.context")
+
+local M = {}
+
+---A large paste comes in pieces; it is taken as one when nothing more has come for so long.
+local QUIET_MS = 60
+
+---Lines of a line too long, the other form a large paste can take.
+local LARGE_BYTES = 8000
+
+---Whether so much more text than before is a large paste.
+---@param old string[] the lines that stood there
+---@param new string[] those that stand there now
+---@param limit integer lines
+---@return boolean
+local function is_large(old, new, limit)
+  local bytes = 0
+  for _, line in ipairs(new) do
+    bytes = bytes + #line
+  end
+  for _, line in ipairs(old) do
+    bytes = bytes - #line
+  end
+  return #new - #old >= limit or bytes > LARGE_BYTES
+end
+
+---How many bytes of the first line stood before what was pasted, and how many of the last line after it.
+---@param old string[] the lines that stood there
+---@param lines string[] those that stand there now
+---@param col integer? where in the first line the paste begins, where that is known
+---@return integer head
+---@return integer tail
+local function around(old, lines, col)
+  local first, last = lines[1], lines[#lines]
+  local before, after = old[1] or "", old[#old] or ""
+  if col and #old <= 1 and col <= #before and first:sub(1, col) == before:sub(1, col) then
+    local rest = before:sub(col + 1)
+    if rest == "" or last:sub(-#rest) == rest then
+      return col, #rest
+    end
+  end
+  -- Else what both have in common, in whole characters.
+  local head, tail = 0, 0
+  while head < #before and before:byte(head + 1) == first:byte(head + 1) do
+    head = head + 1
+  end
+  while head > 0 and head < #first and vim.str_utf_start(first, head + 1) ~= 0 do
+    head = head - 1
+  end
+  while tail < #after - (#old == 1 and head or 0) and after:byte(#after - tail) == last:byte(#last - tail) do
+    tail = tail + 1
+  end
+  while tail > 0 and vim.str_utf_start(last, #last - tail + 1) ~= 0 do
+    tail = tail - 1
+  end
+  return head, tail
+end
+
+---Turns pasted lines into an attachment whose name stands in the text instead.
+---@param prompt cursor_agent.Prompt
+---@param first integer
+---@param old string[] the lines that stood there
+---@param count integer lines that stand there now
+---@param col integer? where in the first line it begins, where that is known
+local function collapse(prompt, first, old, count, col)
+  local tree = vim.api.nvim_buf_call(prompt.buf, vim.fn.undotree)
+  if tree.seq_cur ~= tree.seq_last then
+    -- Undo brought it back: the user wants it as text.
+    return
+  end
+  local lines = vim.api.nvim_buf_get_lines(prompt.buf, first, first + count, false)
+  if #lines ~= count or not is_large(old, lines, config.get().prompt.paste_lines) then
+    -- It was taken away meanwhile.
+    return
+  end
+  local head, tail = around(old, lines, col)
+  local last = lines[#lines]
+  local pasted = vim.list_slice(lines)
+  pasted[#pasted] = last:sub(1, #last - tail)
+  pasted[1] = pasted[1]:sub(head + 1)
+  local item = context.paste(pasted, #prompt.pastes + 1)
+  table.insert(prompt.pastes, item)
+  prompt.setting = true
+  vim.api.nvim_buf_call(prompt.buf, function()
+    pcall(vim.cmd.undojoin)
+  end)
+  local text = lines[1]:sub(1, head) .. item.label .. last:sub(#last - tail + 1)
+  vim.api.nvim_buf_set_lines(prompt.buf, first, first + count, false, { text })
+  prompt.setting = false
+  for _, win in ipairs(vim.fn.win_findbuf(prompt.buf)) do
+    vim.api.nvim_win_set_cursor(win, { first + 1, head + #item.label })
+  end
+  prompt:refresh()
+end
+
+---Looks for pastes in what is put into a prompt.
+---@param prompt cursor_agent.Prompt
+function M.watch(prompt)
+  local shown = { "" } ---@type string[] the lines as last seen, to tell what a paste added
+  local pending ---@type { first: integer, old: string[], count: integer }?
+  local begins ---@type { row: integer, col: integer }? where the first of the lines that came last were put in
+  local timer = assert(vim.uv.new_timer())
+  vim.api.nvim_buf_attach(prompt.buf, false, {
+    on_lines = function(_, _, _, first, last, new_last)
+      local old = vim.list_slice(shown, first + 1, last)
+      local new = vim.api.nvim_buf_get_lines(prompt.buf, first, new_last, false)
+      local lines = vim.list_extend(vim.list_slice(shown, 1, first), new)
+      shown = vim.list_extend(lines, shown, last + 1)
+      local limit = config.get().prompt.paste_lines
+      if prompt.setting or limit == 0 then
+        -- Sent, or replaced by another text: what was pasted is not there any more.
+        pending = nil
+        return
+      end
+      if pending and first >= pending.first and first <= pending.first + pending.count then
+        pending.count = pending.count + (new_last - last)
+      elseif is_large(old, new, limit) then
+        pending = { first = first, old = old, count = new_last - first }
+      else
+        return
+      end
+      timer:start(
+        QUIET_MS,
+        0,
+        vim.schedule_wrap(function()
+          local paste, place = pending, begins
+          pending, begins = nil, nil
+          if paste and vim.api.nvim_buf_is_loaded(prompt.buf) then
+            local col = place and place.row == paste.first and place.col or nil
+            collapse(prompt, paste.first, paste.old, paste.count, col)
+          end
+        end)
+      )
+    end,
+    on_bytes = function(_, _, _, row, col, _, old_rows, _, old_bytes, new_rows, _, new_bytes)
+      if not pending and not prompt.setting then
+        begins = (new_rows > old_rows or new_bytes - old_bytes > LARGE_BYTES) and { row = row, col = col } or nil
+      end
+    end,
+    on_detach = function()
+      timer:close()
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,97 @@
+-- Prompts on their way to the agent: handed over in the order they were sent, each when what goes along with it is there.
+
+local context = require("cursor_agent.prompt.context")
+local native = require("cursor_agent.bridge.native")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---@class (exact) cursor_agent.outbox.Letter
+---@field text string
+---@field items cursor_agent.context.Item[] what goes along, mentions included
+---@field attached cursor_agent.context.Item[] without the mentions
+---@field editing integer? the queued prompt this takes the place of
+---@field came_back fun(letter: cursor_agent.outbox.Letter)? what to do with one that could not be sent
+
+---@class cursor_agent.Outbox
+---@field held cursor_agent.outbox.Letter[] that wait for what goes along, oldest first
+---@field private chat cursor_agent.Chat
+local Outbox = {}
+Outbox.__index = Outbox
+
+---@param chat cursor_agent.Chat
+---@return cursor_agent.Outbox
+function M.new(chat)
+  return setmetatable({ held = {}, chat = chat }, Outbox)
+end
+
+---@private
+---@param letter cursor_agent.outbox.Letter
+---@return integer?, string?
+function Outbox:hand_over(letter)
+  local library, why = native.get()
+  if not library then
+    return nil, why
+  end
+  local blocks, problem = context.blocks(letter.items)
+  if not blocks then
+    return nil, problem
+  end
+  local open = require("cursor_agent.review.buffers").open_files()
+  local spec = { text = letter.text, blocks = blocks, open = open } ---@type cursor_agent.PromptSpec
+  -- Before the agent can do anything.
+  require("cursor_agent.files.watch").turn(self.chat.key, self.chat.cwd, true)
+  local number, trouble
+  if letter.editing then
+    local edited
+    edited, trouble = library.queue_edit(self.chat.key, letter.editing, spec)
+    number = edited and letter.editing or nil
+  else
+    number, trouble = library.prompt(self.chat.key, spec)
+  end
+  if number then
+    self.chat.prompt:note_queued(number, letter.attached)
+  end
+  return number, trouble
+end
+
+---Works on the oldest letter that waits, then on the next one.
+---@private
+function Outbox:work_off()
+  local letter = self.held[1]
+  if not letter then
+    return
+  end
+  context.prepare(letter.items, function(why)
+    local number, trouble
+    if not why then
+      number, trouble = self:hand_over(letter)
+    end
+    table.remove(self.held, 1)
+    if not number then
+      if letter.came_back then
+        letter.came_back(letter)
+      end
+      notify.report(nil, why or trouble)
+    end
+    self.chat.prompt:refresh()
+    self:work_off()
+  end)
+end
+
+---Sends a prompt at once, or as soon as what goes along with it is there and those before it are sent.
+---@param letter cursor_agent.outbox.Letter
+---@return integer? number of the prompt; 0 while it is on its way
+---@return string?
+function Outbox:send(letter)
+  if #self.held == 0 and not context.takes_time(letter.items) then
+    return self:hand_over(letter)
+  end
+  table.insert(self.held, letter)
+  if #self.held == 1 then
+    self:work_off()
+  end
+  return 0
+end
+
+return M
