@@ -65,6 +65,10 @@ local function collide(nvim, turns)
   nvim:keys("2GSmine<Esc>")
   nvim:prompt("write", { open = false })
   pending(nvim)
+  -- A command typed before the call would be covered by it.
+  nvim:wait(function()
+    return nvim:messages():find("unsaved changes", 1, true) ~= nil
+  end, "the call")
   return agent
 end
 
