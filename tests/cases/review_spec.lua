@@ -178,6 +178,7 @@ T.case(
 
 T.case("lists files and hunks beside the code", { width = 120, files = { ["a.txt"] = OLD } }, function(nvim)
   start(nvim, { edit("a.txt", OLD, changed(TWO)) })
+  nvim:wait("#require('cursor_agent').hunks() == 2", "both hunks")
   nvim:keys("<Esc>:CursorAgent review<CR>")
   nvim:wait_screen("a.txt  modified  +2 −2")
   T.eq(nvim:lua("return vim.bo.filetype"), "cursoragent-review")
