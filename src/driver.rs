@@ -17,17 +17,20 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::context;
 use crate::disk;
-use crate::effect::{DiskOp, Effect, Timer};
-use crate::engine::{Engine, Now};
 use crate::family::{Families, Family};
-use crate::ids::{EditorId, Proc, ResultId};
 use crate::keeper::Keeper;
+use crate::known_secrets;
 use crate::links;
-use crate::outbox::Wake;
-use crate::policy::{Judged, paths};
-use crate::process::{self, Exit, Launch, Tail};
+use crate::process::{self, Tail};
 use crate::review::Review;
 use crate::stdin;
+use engine::agents::env::Env;
+use engine::agents::launch::{Exit, Launch};
+use engine::effect::{DiskOp, Effect, Timer};
+use engine::ids::{EditorId, Proc, ResultId};
+use engine::policy::{Judged, paths};
+use engine::screen::outbox::Wake;
+use engine::{Engine, Now};
 
 /// Changes are shown at most once a frame.
 const FRAME_MS: u64 = 16;
@@ -145,7 +148,7 @@ impl Driver {
         let driver = Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
-                    engine: Engine::default(),
+                    engine: Engine::new(Env::new(known_secrets::own_env)),
                     disk: HashMap::new(),
                     agents: HashMap::new(),
                     terminals: HashMap::new(),
@@ -303,9 +306,10 @@ impl Driver {
             Effect::ReadContext {
                 key,
                 session_id,
-                stores,
+                env,
             } => self.spawn(move |driver| async move {
-                let read = tokio::task::spawn_blocking(move || context::read(&stores));
+                let id = session_id.clone();
+                let read = tokio::task::spawn_blocking(move || context::read(&id, &env));
                 if let Ok(Some(context)) = read.await {
                     driver.with(|engine| engine.on_context(key, &session_id, context));
                 }
@@ -313,7 +317,7 @@ impl Driver {
             Effect::Disk { request, op, real } => {
                 let (DiskOp::Read { path, .. } | DiskOp::Write { path, .. }) = &op;
                 let path = path.clone();
-                let encodings = state.engine.encodings.clone();
+                let encodings = state.engine.encodings().to_vec();
                 let queue = state.disk.entry(path.clone()).or_default();
                 let idle = queue.is_empty();
                 queue.push_back(Some(DiskJob {
@@ -334,13 +338,15 @@ impl Driver {
             }),
             Effect::Diff(job) => self.spawn(move |driver| async move {
                 let job = tokio::task::spawn_blocking(move || {
-                    let diff = job.run();
+                    let diff = job.run(disk::read_for_place(&job.path).as_deref());
                     (job, diff)
                 });
                 if let Ok((job, diff)) = job.await {
                     driver.with(|engine| engine.on_diff(&job, diff));
                 }
             }),
+            Effect::Hide(secrets) => known_secrets::hide(&secrets),
+            Effect::Log { level, text } => crate::log::write(level, &text),
             Effect::StartTerminal { terminal, launch } => {
                 let family = self.shared.families.found();
                 state.terminals.insert(
@@ -549,7 +555,7 @@ impl Driver {
             },
             None => Vec::new(),
         };
-        self.with(|engine| engine.on_exit(proc, &Exit::new(status, stderr)));
+        self.with(|engine| engine.on_exit(proc, &process::exit(status, stderr)));
         if let Some(pid) = pid {
             await_family(pid, family).await;
             self.shared.keeper.forget(pid);
@@ -626,7 +632,7 @@ impl Driver {
                 let status = child.wait().await.ok();
                 // A process it left in the background can hold the pipe open: what is read by now is the output.
                 let _ = tokio::time::timeout(STDERR_WAIT, &mut read).await;
-                Exit::new(status, Vec::new())
+                process::exit(status, Vec::new())
             }
         };
         self.with(|engine| engine.on_terminal_exit(terminal, &exit));
@@ -722,8 +728,8 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::agent::AgentSpec;
-    use crate::session::Wanted;
+    use engine::agents::agent::AgentSpec;
+    use engine::sessions::session::Wanted;
 
     use super::*;
 
@@ -773,7 +779,7 @@ mod tests {
     fn what_an_agent_left_in_its_group_is_killed_when_it_stops() {
         let driver = Driver::start(|| {}).unwrap();
         let group = with_leftover(&driver);
-        let key = driver.with(|engine| *engine.sessions.keys().next().unwrap());
+        let key = driver.with(|engine| engine.keys().next().unwrap());
         driver.with(|engine| engine.stop(key)).unwrap();
         assert!(wait_for(|| !process::group_lives(group)));
         assert!(wait_for(|| driver.shared.state.lock().agents.is_empty()));

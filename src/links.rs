@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use crate::policy::Disk;
+use engine::policy::Disk;
 
 /// The disk of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,7 +42,7 @@ fn swap_case(char: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::paths::resolve;
+    use engine::policy::paths::resolve;
 
     #[test]
     fn links_of_a_real_disk_are_followed() {

@@ -75,11 +75,11 @@ pub fn write(level: &str, text: &str) {
         return;
     };
     if let Some(log) = log.as_mut() {
-        let text = crate::secrets::known().mask(text);
+        let text = crate::known_secrets::known().mask(text);
         let seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());
-        let text = crate::text::passage(&text, MAX_TEXT_BYTES);
+        let text = engine::text::passage(&text, MAX_TEXT_BYTES);
         log.write(&format!("{seconds} {level} {text}\n"));
     }
 }

@@ -1,6 +1,6 @@
 //! One child process of ours: spawned in its own process group, its pipes, its last words, its end.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
@@ -12,55 +12,22 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 
+use engine::agents::launch::{Exit, Launch};
+
 use crate::family::{self, Family};
 
 /// How many of the last stderr lines an error shows.
 const STDERR_LINES: usize = 40;
-/// A longer stderr line is cut, once secrets are out of it: half of one looks like none.
-const STDERR_LINE_BYTES: usize = 2000;
 /// So much of a line is kept until then.
 const RAW_LINE_BYTES: usize = 64 * 1024;
 
-/// What to run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Launch {
-    /// Program and arguments.
-    pub command: Vec<String>,
-    /// Set on top of Neovim's own environment.
-    pub env: BTreeMap<String, String>,
-    /// Where it runs.
-    pub cwd: String,
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exit {
-    /// Its exit code, when it exited by itself.
-    pub code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// The last lines it wrote to stderr.
-    pub stderr: Vec<String>,
-}
-
-impl Exit {
-    /// Reads what the system says of the end.
-    pub fn new(status: Option<ExitStatus>, stderr: Vec<String>) -> Self {
-        use std::os::unix::process::ExitStatusExt;
-        Self {
-            code: status.and_then(|s| s.code()),
-            signal: status.and_then(|s| s.signal()),
-            stderr,
-        }
-    }
-
-    /// "exit 1", "signal 9", or that nobody knows.
-    pub fn describe(&self) -> String {
-        match (self.code, self.signal) {
-            (Some(code), _) => format!("exit {code}"),
-            (None, Some(signal)) => format!("signal {signal}"),
-            (None, None) => "no exit status".to_owned(),
-        }
+/// Reads what the system says of an end.
+pub fn exit(status: Option<ExitStatus>, stderr: Vec<String>) -> Exit {
+    use std::os::unix::process::ExitStatusExt;
+    Exit {
+        code: status.and_then(|s| s.code()),
+        signal: status.and_then(|s| s.signal()),
+        stderr,
     }
 }
 
@@ -74,7 +41,10 @@ pub fn spawn(launch: &Launch, family: &Family) -> std::io::Result<Child> {
 }
 
 fn command(launch: &Launch, family: &Family) -> std::io::Result<Command> {
-    let Some((program, args)) = launch.command.split_first() else {
+    let whole = launch.program.as_ref();
+    let whole = whole.filter(|program| std::path::Path::new(program).exists());
+    let given = whole.map_or(&launch.command[..], std::slice::from_ref);
+    let Some((program, args)) = given.split_first() else {
         return Err(std::io::Error::new(
             std::io::ErrorKind::InvalidInput,
             "the command is empty",
@@ -125,12 +95,6 @@ pub fn group_lives(pid: u32) -> bool {
         .ok()
         .and_then(Pid::from_raw)
         .is_some_and(|pid| test_kill_process_group(pid).is_ok())
-}
-
-/// A line of stderr as long as it is shown.
-pub fn cut_line(mut line: String) -> String {
-    line.truncate(line.floor_char_boundary(STDERR_LINE_BYTES));
-    line
 }
 
 /// The last lines of a stream. They may be long, and hold secrets.
@@ -248,25 +212,6 @@ mod tests {
         assert_eq!(lines[0], "line 6");
         assert!(lines[STDERR_LINES - 1].starts_with("\u{fffd}xxx"));
         assert!(lines[STDERR_LINES - 1].len() <= RAW_LINE_BYTES + 2);
-        assert_eq!(
-            cut_line(format!("x{}", "é".repeat(1500))).len(),
-            STDERR_LINE_BYTES - 1
-        );
         assert_eq!(seen, STDERR_LINES + 6);
-    }
-
-    #[test]
-    fn exits_are_described() {
-        let exit = |code, signal| {
-            Exit {
-                code,
-                signal,
-                stderr: Vec::new(),
-            }
-            .describe()
-        };
-        assert_eq!(exit(Some(3), None), "exit 3");
-        assert_eq!(exit(None, Some(9)), "signal 9");
-        assert_eq!(exit(None, None), "no exit status");
     }
 }

@@ -7,7 +7,7 @@ use mlua::{Lua, LuaString, MultiValue, Table, Value};
 use review::Text;
 
 use super::module::{answer, driver};
-use crate::merging::{Change, Place, Texts};
+use review::merging::{Change, Place, Texts};
 
 /// What became of texts that were put together on the runtime, until Lua takes it.
 static DONE: Mutex<Option<HashMap<u64, Outcome>>> = Mutex::new(None);

@@ -13,14 +13,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{ABI, wake};
-use crate::agent::AgentSpec;
-use crate::decision::Answer;
 use crate::driver::Driver;
-use crate::engine::{Engine, Refused};
-use crate::ids::{DecisionId, EditorId, Key, PromptId};
-use crate::policy::{Policy, PolicySpec};
-use crate::serve::EditorReply;
-use crate::session::{OptionValue, PromptSpec, Wanted};
+use engine::agents::agent::AgentSpec;
+use engine::agents::env::Env;
+use engine::decide::decision::Answer;
+use engine::ids::{DecisionId, EditorId, Key, PromptId};
+use engine::inbound::serve::EditorReply;
+use engine::policy::{Policy, PolicySpec};
+use engine::sessions::session::{OptionValue, PromptSpec, Wanted};
+use engine::{Engine, Refused};
 
 /// The one runtime of the process.
 static DRIVER: OnceLock<Driver> = OnceLock::new();
@@ -222,7 +223,10 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         "sign_in",
         lua.create_function(|lua, spec: Value| {
             let spec: AgentSpec = read(lua, spec, "spec")?;
-            to_lua(lua, &crate::connect::signs_in(&spec))
+            to_lua(
+                lua,
+                &engine::agents::connect::signs_in(&spec, Env::new(crate::known_secrets::own_env)),
+            )
         })?,
     )?;
     module.set(
@@ -254,12 +258,20 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     )?;
     module.set(
         "masked_transcript",
-        view(lua, |engine, key| engine.masked_transcript(key))?,
+        lua.create_function(|lua, key: u64| {
+            let whole = with(|engine| Ok(engine.transcript(Key(key)))).unwrap_or_default();
+            let masked = whole.and_then(|whole| {
+                let mut entries = serde_json::to_value(whole).ok()?;
+                crate::known_secrets::known().mask_value(&mut entries);
+                Some(entries)
+            });
+            to_lua(lua, &masked)
+        })?,
     )?;
     module.set(
         "redact",
         lua.create_function(|lua, text: mlua::LuaString| {
-            let shown = crate::secrets::known().mask(&text.to_string_lossy());
+            let shown = crate::known_secrets::known().mask(&text.to_string_lossy());
             lua.create_string(shown)
         })?,
     )?;
@@ -267,9 +279,9 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         "learn",
         lua.create_function(|lua, spec: Value| {
             let spec: AgentSpec = read(lua, spec, "spec")?;
-            let mut secrets = crate::secrets::Secrets::of_env(&spec.env);
+            let mut secrets = engine::secrets::Secrets::of_env(&spec.env);
             secrets.add_command(&spec.command);
-            secrets.publish();
+            crate::known_secrets::hide(&secrets);
             Ok(())
         })?,
     )?;

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::module::{answer, driver, read, to_lua};
 use crate::driver::Driver;
-use crate::engine::Refused;
-use crate::ids::Key;
 use crate::review::desk::Select;
 use crate::review::restore::Restore;
-use crate::review::worker::Job;
 use crate::review::{Keeping, Review};
+use engine::Refused;
+use engine::ids::Key;
+use engine::sessions::watching::Job;
 
 /// A file as its checkpoint would make it, beside what it is.
 #[derive(Debug, Serialize)]

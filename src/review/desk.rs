@@ -13,21 +13,13 @@ use serde::{Deserialize, Serialize};
 use store::checkpoint::Snapshot;
 
 use super::form::Form;
-use crate::ids::Key;
+use engine::ids::Key;
+use engine::sessions::watching::Author;
 
 /// The number of a change that has no lines; hunks count from 1.
 const WHOLE: u64 = 0;
 /// Numbers of hunks in one file; above them, the file's own number.
 const IDS_PER_FILE: u64 = 1 << 32;
-
-/// Whose change it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Author {
-    /// The session.
-    pub key: Key,
-    /// Its turn.
-    pub turn: u64,
-}
 
 /// Which hunks are meant.
 #[derive(Debug, Clone, Default, Deserialize)]

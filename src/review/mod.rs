@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::sessions::watching::{Job, Report};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use store::checkpoint::{Limits, Snapshot, Store};
 
 use desk::{BufferEdit, Desk, Select, Undo};
-use worker::{Job, MAX_FILE_BYTES, Report, SharedStore, Watcher};
+use worker::{MAX_FILE_BYTES, SharedStore, Watcher};
 
 pub mod before;
 pub mod desk;

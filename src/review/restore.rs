@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use store::checkpoint::{Change, Checkpoint, Point, Snapshot, State, Store};
 
 use super::Review;
-use super::desk::Author;
 use super::worker::MAX_FILE_BYTES;
+use engine::sessions::watching::Author;
 
 /// What to restore.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -165,7 +165,7 @@ impl Review {
 
 /// The author of what a restore does, for the desk: nobody's turn.
 pub const USER: Author = Author {
-    key: crate::ids::Key(0),
+    key: engine::ids::Key(0),
     turn: 0,
 };
 
@@ -221,9 +221,9 @@ fn preview_of(store: &Store, change: Change) -> Option<Preview> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Key;
     use crate::review::Keeping;
-    use crate::review::worker::Job;
+    use engine::ids::Key;
+    use engine::sessions::watching::Job;
     use std::time::Duration;
 
     const A: Author = Author {
@@ -267,7 +267,7 @@ mod tests {
         fn turn(&self, id: &str, changes: &[(&str, &str)]) {
             self.review.tell(Job::TurnStarted {
                 author: A,
-                point: Box::new(Point {
+                point: Box::new(engine::sessions::watching::Point {
                     id: id.to_owned(),
                     session: "s".to_owned(),
                     agent: "cursor".to_owned(),

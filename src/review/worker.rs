@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use engine::sessions::watching::{Author, Job, Point, Report, Said};
 use parking_lot::Mutex;
-use store::checkpoint::{Point, Snapshot, Store};
+use store::checkpoint::{self, Snapshot, Store};
 
 use super::before::undo_replacement;
-use super::desk::{Author, Desk};
+use super::desk::Desk;
 use super::real_path;
 use super::workspace::{self, Census, Stamp};
-use crate::ids::Key;
+use engine::ids::Key;
 
 /// A larger file is not kept: it is listed as changed and cannot be undone.
 pub const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
@@ -24,92 +25,6 @@ const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
 const MAX_SMALL_BYTES: u64 = 256 * 1024;
 /// And only so many of them.
 const MAX_SMALL_FILES: usize = 2_000;
-
-/// What happened, in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Job {
-    /// A turn begins. `watch` are the files the user has open.
-    TurnStarted {
-        /// The turn.
-        author: Author,
-        /// What its checkpoint is for.
-        point: Box<Point>,
-        /// Files that buffers have.
-        watch: Vec<PathBuf>,
-    },
-    /// A turn is over.
-    TurnEnded {
-        /// The turn.
-        author: Author,
-    },
-    /// A call names a file that it may change, most often before it does.
-    Named {
-        /// Absolute.
-        path: PathBuf,
-    },
-    /// An agent changed a file. What it says of it: the old text, the new one, and the line.
-    Changed {
-        /// The turn.
-        author: Author,
-        /// Absolute.
-        path: PathBuf,
-        /// What the agent says the change is.
-        said: Option<Said>,
-    },
-    /// A command of the agent's ended: whatever changed in the workspace is its doing.
-    CommandEnded {
-        /// The turn.
-        author: Author,
-    },
-    /// The user saved a file, or something else of theirs changed it.
-    UserWrote {
-        /// Absolute.
-        path: PathBuf,
-        /// From its buffer.
-        saved: bool,
-    },
-    /// The user may have committed something.
-    LookForCommits,
-}
-
-/// What an agent says of a change: whole texts, or the part it replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// The old text; nothing for a new file.
-    pub old: Option<String>,
-    /// The new text.
-    pub new: String,
-    /// The line, from 1.
-    pub line: Option<u32>,
-}
-
-/// What others have to hear.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
-    /// Hunks of these files came or went.
-    Reviewed(Vec<PathBuf>),
-    /// A command changed a file.
-    Found {
-        /// Whose.
-        author: Author,
-        /// Which.
-        path: PathBuf,
-        /// `created`, `modified` or `deleted`.
-        state: &'static str,
-    },
-    /// The workspace has too many files to see what commands change.
-    TooLarge {
-        /// Whose.
-        key: Key,
-    },
-    /// A checkpoint could not be written.
-    Failed {
-        /// Whose.
-        key: Key,
-        /// Why.
-        why: String,
-    },
-}
 
 enum Message {
     Job(Job),
@@ -193,7 +108,7 @@ struct Kept {
 
 /// A turn that runs.
 struct Turn {
-    point: Point,
+    point: checkpoint::Point,
     census: Option<Census>,
     told_large: bool,
 }
@@ -235,8 +150,15 @@ impl Watch {
         }
     }
 
-    fn turn_started(&mut self, author: Author, mut point: Point, watch: &[PathBuf]) {
-        point.cwd = point.cwd.canonicalize().unwrap_or(point.cwd);
+    fn turn_started(&mut self, author: Author, point: Point, watch: &[PathBuf]) {
+        let point = checkpoint::Point {
+            cwd: point.cwd.canonicalize().unwrap_or(point.cwd),
+            id: point.id,
+            session: point.session,
+            agent: point.agent,
+            prompt: point.prompt,
+            at_ms: point.at_ms,
+        };
         let known: Vec<PathBuf> = self.desk.lock().paths().map(Path::to_owned).collect();
         for path in known {
             // Changed while no agent was at work: by the user.

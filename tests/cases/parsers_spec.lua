@@ -293,7 +293,7 @@ T.case("the guard holds back what nests too deeply, and nothing that people writ
   for _, path in ipairs({
     "README.md",
     "CHANGELOG.md",
-    "src/view.rs",
+    "crates/engine/src/screen/view.rs",
     "lua/cursor_agent/config.lua",
     "scripts/help.txt",
   }) do

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cursor_agent::session::Wanted;
+use engine::sessions::session::Wanted;
 use serde_json::json;
 
 use crate::harness::Editor;

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use cursor_agent::agent::AgentSpec;
-use cursor_agent::decision::Answer;
 use cursor_agent::driver::Driver;
-use cursor_agent::ids::{DecisionId, EditorId, Key};
-use cursor_agent::session::{PromptSpec, Wanted};
+use engine::agents::agent::AgentSpec;
+use engine::decide::decision::Answer;
+use engine::ids::{DecisionId, EditorId, Key};
+use engine::sessions::session::{PromptSpec, Wanted};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod harness;
-#[path = "../engine/kit/mirror.rs"]
+#[path = "../../crates/engine/tests/engine/kit/mirror.rs"]
 mod mirror;
 
 mod agents;

@@ -11,6 +11,7 @@
 pub mod edit;
 pub mod file;
 pub mod merge;
+pub mod merging;
 pub mod text;
 pub mod words;
 

@@ -1,6 +1,6 @@
 ---@meta
 -- What crosses the bridge: the functions of the library and the plain tables it hands out.
--- Nothing here runs. `src/nvim/module.rs` registers the functions, `src/view.rs` builds the tables.
+-- Nothing here runs. `src/nvim/module.rs` registers the functions, `crates/engine/src/screen/view.rs` builds the tables.
 
 ---A session's key: ours, a small number, valid from `open` on. The agent's own id comes later, in `status`.
 ---@alias cursor_agent.Key integer

@@ -1,4 +1,4 @@
--- Checks the user's rules as they are written; `src/policy/` says what they mean for a call.
+-- Checks the user's rules as they are written; `crates/engine/src/policy/` says what they mean for a call.
 
 local M = {}
 

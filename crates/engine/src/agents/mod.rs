@@ -1,0 +1,11 @@
+//! An agent: how it is started, greeted, signed in, lost, and what went over its wire.
+
+pub mod agent;
+pub mod cli_config;
+pub mod connect;
+pub mod env;
+pub mod failure;
+pub mod fallback;
+pub mod launch;
+pub mod sign_in;
+pub mod wire_log;

@@ -1,0 +1,134 @@
+//! Unsaved text and an agent's write that collide: a decision, bound to the write that waits or to what is on disk.
+//!
+//! The editor has the texts, so it is the one that writes. The request stays with its [`EditorCall`], which is answered
+//! by the editor's last reply, or here when the decision ends without the user.
+
+use acp::message::RpcError;
+
+use crate::decide::decision::{Answer, Ask, Decision, PermissionOption};
+use crate::effect::DiskOp;
+use crate::engine::{Engine, News, Refused, no_session};
+use crate::ids::{DecisionId, EditorId, Key};
+use crate::screen::outbox::Wake;
+
+/// What a user can choose: the id, in words, and the kind of option it is.
+const CHOICES: [(&str, &str, &str); 3] = [
+    ("mine", "Keep mine", "reject_once"),
+    ("theirs", "Take the agent's", "allow_once"),
+    ("both", "Both, between conflict markers", "merge"),
+];
+
+/// The options of a conflict.
+pub fn options() -> Vec<PermissionOption> {
+    let option = |(id, name, kind): (&str, &str, &str)| PermissionOption {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+    };
+    CHOICES.into_iter().map(option).collect()
+}
+
+/// What an answer to a conflict means: one of the options, or none with `cancel`.
+pub fn choice(answer: &Answer) -> Result<Option<&'static str>, String> {
+    let id = match &answer.option {
+        _ if answer.cancel => return Ok(None),
+        Some(id) => id.as_str(),
+        None if answer.accept => "theirs",
+        None if answer.reject || answer.skip => "mine",
+        None => "",
+    };
+    let known = CHOICES.into_iter().find(|choice| choice.0 == id);
+    known.map(|choice| Some(choice.0)).ok_or_else(|| {
+        "answer with { option = … }, one of: mine, theirs, both; or { cancel = true }".to_owned()
+    })
+}
+
+impl Engine {
+    /// A write would destroy unsaved text: the user decides, the agent waits.
+    pub(crate) fn ask_about(&mut self, id: EditorId) {
+        if self.conflict_of(id).is_some() {
+            return;
+        }
+        let Some(call) = self.editor.get(&id) else {
+            return;
+        };
+        let (proc, ticket, key) = (call.proc, call.ticket, call.key);
+        let (asker, row, path) = (call.asker, call.row, call.said.clone());
+        if !matches!(call.op, DiskOp::Write { .. }) {
+            return self.on_disk(id, Err("the editor could not do it".to_owned()));
+        }
+        if self.is_cancelling(key) || !self.sessions.contains_key(&key) {
+            self.withdraw_calls(|call| (call.proc, call.ticket) == (proc, ticket));
+            if let Some(at) = row {
+                self.end_row(key, at, "cancelled", false);
+            }
+            return self.respond(proc, ticket, Err(not_written()));
+        }
+        let name = self.shown_path(key, &path);
+        let title = format!("the agent wants to write {name}, where you have unsaved changes");
+        let ask = Ask::Conflict {
+            path,
+            call: Some(id),
+        };
+        self.ask(proc, None, key, title, row, asker, ask);
+    }
+
+    /// A file changed on disk while its buffer has unsaved text; nobody waits for the answer.
+    pub fn conflict(&mut self, key: Key, path: &str) -> Result<DecisionId, Refused> {
+        let agent = self.session(key)?.agent;
+        let agent = self.agents.get(&agent).ok_or_else(|| no_session(key))?;
+        let proc = agent.proc();
+        let name = self.shown_path(key, path);
+        let title = format!("the agent changed {name} on disk; your unsaved changes are untouched");
+        let ask = Ask::Conflict {
+            path: path.to_owned(),
+            call: None,
+        };
+        self.ask(proc, None, key, title, None, None, ask);
+        Ok(self.last_decision)
+    }
+
+    /// A conflict is none any more, without an answer: the file was saved, reloaded or closed.
+    pub fn conflict_over(&mut self, id: DecisionId) {
+        let waits = self.decisions.get(&id);
+        if waits.is_some_and(|decision| matches!(decision.ask, Ask::Conflict { call: None, .. })) {
+            self.finish_decision(id, None, "withdrawn", None);
+        }
+    }
+
+    /// The decision about a request to the editor.
+    pub(crate) fn conflict_of(&self, call: EditorId) -> Option<DecisionId> {
+        let about = |decision: &&Decision| matches!(decision.ask, Ask::Conflict { call: Some(id), .. } if id == call);
+        self.decisions.values().find(about).map(|d| d.id)
+    }
+
+    /// A decision about a write ended. What the user chose the editor answers; with `refuse` it is answered here.
+    pub(crate) fn end_conflict(&mut self, decision: &Decision, refuse: bool) {
+        let Ask::Conflict { call: Some(id), .. } = decision.ask else {
+            return;
+        };
+        if !refuse {
+            return;
+        }
+        if let Some(call) = self.editor.remove(&id) {
+            self.outbox.push(News::Withdrawn { id }, Wake::Soon);
+            if let Some(at) = call.row {
+                self.end_row(call.key, at, "cancelled", false);
+            }
+            self.respond(call.proc, call.ticket, Err(not_written()));
+        }
+    }
+
+    /// A path as the user knows it, from the session's directory.
+    fn shown_path(&self, key: Key, path: &str) -> String {
+        let cwd = self.sessions.get(&key).map(|session| session.cwd.as_str());
+        let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
+        below.unwrap_or(path).to_owned()
+    }
+}
+
+/// What an agent hears when its turn or its session ends before the user has decided.
+pub(crate) fn not_written() -> RpcError {
+    let text = "cancelled: nothing was written, the user's unsaved changes are kept";
+    RpcError::new(RpcError::REQUEST_CANCELLED, text)
+}

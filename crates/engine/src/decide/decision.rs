@@ -1,0 +1,607 @@
+//! Decisions: what an agent asks the user, and the answer in the shape that agent expects.
+//!
+//! A decision is answered exactly once: by the user, by a rule, or as cancelled when its turn, session,
+//! agent or editor ends.
+
+use std::collections::BTreeMap;
+
+use acp::message::RpcError;
+use acp::peer::Ticket;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::ids::{DecisionId, EditorId, Key, Proc};
+use crate::inbound::access::Access;
+use crate::policy::Judged;
+use crate::policy::paths::Place;
+use crate::sessions::todos::Todo;
+
+/// Something that waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// Ours.
+    pub id: DecisionId,
+    /// The session it belongs to.
+    pub key: Key,
+    /// Who is to be answered.
+    pub proc: Proc,
+    /// The request that is to be answered; none where the editor answers it, or nobody waits.
+    pub ticket: Option<Ticket>,
+    /// What is asked, in a line.
+    pub title: String,
+    /// The tool call it is about.
+    pub entry: Option<usize>,
+    /// The task of the subagent that asks.
+    pub subagent: Option<usize>,
+    /// When it was asked, wall clock.
+    pub asked_ms: u64,
+    /// What is asked.
+    pub ask: Ask,
+    /// The rules were asked, and leave it to the user.
+    pub checked: bool,
+    /// What the rules said, until it is that decision's turn.
+    pub judged: Option<Judged>,
+    /// Counts how often the call it is about changed: an answer to an earlier one decides nothing.
+    pub revision: u64,
+    /// What is shown of the call, to know a change of it.
+    pub shown: String,
+    /// The files the call is about, links followed.
+    pub places: Vec<Place>,
+}
+
+/// The kinds of decision.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// May a tool run? Answered by one of the agent's options.
+    Permission { options: Vec<PermissionOption> },
+    /// May a file be reached or a command be run by way of the editor? The options are ours.
+    Access {
+        options: Vec<PermissionOption>,
+        access: Box<Access>,
+    },
+    /// Cursor's multiple-choice questions.
+    Questions { questions: Vec<Question> },
+    /// One of them asked as a permission: the options are the answers.
+    Pick { questions: Vec<Question> },
+    /// An elicitation by form: the properties of its schema as questions.
+    Form { questions: Vec<Question> },
+    /// An elicitation by a page to open.
+    Url { url: String },
+    /// Cursor's plan, to be accepted or rejected.
+    Plan(Box<Plan>),
+    /// Unsaved text that an agent's text collides with: what it wants to write, or has written to disk itself.
+    Conflict {
+        path: String,
+        call: Option<EditorId>,
+    },
+}
+
+/// One of the answers a permission offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PermissionOption {
+    /// What goes back.
+    pub id: String,
+    /// In the agent's words.
+    pub name: String,
+    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or what the agent said.
+    pub kind: String,
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Question {
+    /// What goes back.
+    pub id: String,
+    /// What is asked.
+    pub prompt: String,
+    /// What can be chosen.
+    pub options: Vec<Choice>,
+    /// More than one may be chosen.
+    pub multiple: bool,
+    /// A text of the user's own is taken.
+    pub free_text: bool,
+    /// It cannot be left out.
+    pub required: bool,
+    /// `string`, `number`, `integer`, `boolean`, `array`: what the form wants it to be.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub value_type: Option<String>,
+    /// What the form would take by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+/// One choice of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// What goes back.
+    pub id: String,
+    /// What is shown.
+    pub label: String,
+}
+
+/// A plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// In a few sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overview: Option<String>,
+    /// The plan itself, markdown.
+    pub text: String,
+    /// What is to be done.
+    pub todos: Vec<Todo>,
+    /// The same, grouped.
+    pub phases: Vec<Phase>,
+}
+
+/// A group of a plan's todos.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// What belongs to it.
+    pub todos: Vec<Todo>,
+}
+
+/// An answer as the editor gives it: `{ option = … }`, `{ answers = … }`, `{ skip = true }`, `{ accept = true }`,
+/// `{ reject = true, reason = … }`, `{ cancel = true }`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Answer {
+    /// A permission's option.
+    pub option: Option<String>,
+    /// A kind of option: `allow_once`, `allow_always`, `reject_once`, `reject_always`.
+    pub kind: Option<String>,
+    /// The revision the user was looking at.
+    pub revision: Option<u64>,
+    /// When it was given, as a person reads it.
+    pub at: Option<String>,
+    /// Chosen options by question.
+    #[serde(deserialize_with = "chosen")]
+    pub answers: Option<BTreeMap<String, Vec<String>>>,
+    /// Questions are left out.
+    pub skip: bool,
+    /// Yes.
+    pub accept: bool,
+    /// No.
+    pub reject: bool,
+    /// Neither.
+    pub cancel: bool,
+    /// Why.
+    pub reason: Option<String>,
+    /// Where the accepted plan was saved.
+    pub plan_uri: Option<String>,
+}
+
+impl Answer {
+    /// Neither yes nor no.
+    pub fn cancelled() -> Self {
+        Self {
+            cancel: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl Decision {
+    /// `permission`, `question`, `plan` or `conflict`.
+    pub fn kind(&self) -> &'static str {
+        match &self.ask {
+            Ask::Permission { .. } | Ask::Access { .. } => "permission",
+            Ask::Questions { .. } | Ask::Pick { .. } | Ask::Form { .. } | Ask::Url { .. } => {
+                "question"
+            }
+            Ask::Plan(_) => "plan",
+            Ask::Conflict { .. } => "conflict",
+        }
+    }
+
+    /// Whether somebody waits for the answer.
+    pub fn is_awaited(&self) -> bool {
+        !matches!(self.ask, Ask::Conflict { call: None, .. })
+    }
+
+    /// What comes of an answer. One that does not fit is refused with what would.
+    pub fn reply(&self, agent: &str, answer: &Answer) -> Result<Reply, String> {
+        let result = match &self.ask {
+            Ask::Permission { options } => return permission(agent, options, answer),
+            Ask::Access { options, access } => return by_editor(agent, options, access, answer),
+            Ask::Questions { questions } => cursor_questions(questions, answer)?,
+            Ask::Pick { questions } => pick(questions, answer)?,
+            Ask::Form { questions } => form(questions, answer)?,
+            Ask::Url { .. } => json!({ "action": action(answer)? }),
+            Ask::Plan(_) => plan(answer)?,
+            Ask::Conflict { .. } => json!(crate::decide::conflict::choice(answer)?),
+        };
+        Ok(Reply {
+            result: Some(Ok(result)),
+            rejected: match &self.ask {
+                Ask::Pick { .. } => None,
+                Ask::Conflict { .. } => {
+                    crate::decide::conflict::choice(answer)?.map(|id| id != "theirs")
+                }
+                _ => (!answer.cancel).then_some(answer.reject),
+            },
+            ..Reply::default()
+        })
+    }
+}
+
+/// What comes of an answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reply {
+    /// What goes back to the agent; None when what it asked for is to be done first.
+    pub result: Option<Result<Value, RpcError>>,
+    /// Whether the user said no, if anything was decided.
+    pub rejected: Option<bool>,
+    /// The option's kind was one for good.
+    pub always: bool,
+    /// What the user has to know: the answer is not the one that was chosen.
+    pub warning: Option<String>,
+}
+
+/// What an answer chooses.
+enum Chosen<'a> {
+    Option(&'a PermissionOption),
+    /// Neither yes nor no is said: it was asked for, or no option says it.
+    Cancelled {
+        rejected: Option<bool>,
+    },
+    /// An option whose id means another one too.
+    Ambiguous(&'a PermissionOption),
+}
+
+/// Which option an answer means: for keys, rules and Lua alike. By kind, never by place, and ids differ between agents
+/// (`allow-once`, `once`, `proceed_once`, `allow_once`). What is meant once is never answered for good.
+fn choose<'a>(
+    agent: &str,
+    options: &'a [PermissionOption],
+    answer: &Answer,
+) -> Result<Chosen<'a>, String> {
+    if answer.cancel {
+        return Ok(Chosen::Cancelled { rejected: None });
+    }
+    let kind = match (&answer.option, &answer.kind) {
+        (Some(id), _) => {
+            let Some(option) = options.iter().find(|option| option.id == *id) else {
+                return Err(expected(options));
+            };
+            return Ok(certain(options, option));
+        }
+        (None, Some(kind)) => kind.as_str(),
+        (None, None) if answer.accept => "allow_once",
+        (None, None) if answer.reject => "reject_once",
+        (None, None) => return Err(expected(options)),
+    };
+    match options.iter().find(|option| option.kind == kind) {
+        Some(option) => Ok(certain(options, option)),
+        // An agent that offers no way to say no understands this one.
+        None if kind == "reject_once" => Ok(Chosen::Cancelled {
+            rejected: Some(true),
+        }),
+        None => Err(format!(
+            "{agent} does not offer to {} here; {}",
+            kind.replace('_', " "),
+            expected(options)
+        )),
+    }
+}
+
+fn certain<'a>(options: &'a [PermissionOption], option: &'a PermissionOption) -> Chosen<'a> {
+    let other = |one: &PermissionOption| one.id == option.id && one.kind != option.kind;
+    if option.id.is_empty() || options.iter().any(other) {
+        Chosen::Ambiguous(option)
+    } else {
+        Chosen::Option(option)
+    }
+}
+
+fn expected(options: &[PermissionOption]) -> String {
+    let ids: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
+    format!("answer with {{ option = … }}, one of: {}", ids.join(", "))
+}
+
+fn permission(agent: &str, options: &[PermissionOption], answer: &Answer) -> Result<Reply, String> {
+    let cancelled = || Some(Ok(json!({ "outcome": { "outcome": "cancelled" } })));
+    Ok(match choose(agent, options, answer)? {
+        Chosen::Option(option) => Reply {
+            result: Some(Ok(
+                json!({ "outcome": { "outcome": "selected", "optionId": option.id } }),
+            )),
+            rejected: Some(option.kind.starts_with("reject")),
+            always: option.kind.ends_with("_always"),
+            warning: None,
+        },
+        // A permission that is not given is none.
+        Chosen::Cancelled { .. } => Reply {
+            result: cancelled(),
+            rejected: Some(true),
+            ..Reply::default()
+        },
+        Chosen::Ambiguous(option) => Reply {
+            result: cancelled(),
+            rejected: Some(true),
+            always: false,
+            warning: Some(if option.id.is_empty() {
+                format!("{agent} gave this option no id; answered as cancelled")
+            } else {
+                format!(
+                    "{agent} uses the id \"{}\" for different options; answered as cancelled",
+                    option.id
+                )
+            }),
+        },
+    })
+}
+
+fn by_editor(
+    agent: &str,
+    options: &[PermissionOption],
+    access: &Access,
+    answer: &Answer,
+) -> Result<Reply, String> {
+    Ok(match choose(agent, options, answer)? {
+        Chosen::Option(option) if option.kind.starts_with("allow") => Reply {
+            result: None,
+            rejected: Some(false),
+            always: option.kind == "allow_always",
+            warning: None,
+        },
+        Chosen::Option(_) | Chosen::Ambiguous(_) => Reply {
+            result: Some(Err(access.refusal(answer.reason.as_deref()))),
+            rejected: Some(true),
+            ..Reply::default()
+        },
+        Chosen::Cancelled { rejected } => Reply {
+            result: Some(Err(RpcError::cancelled())),
+            rejected,
+            ..Reply::default()
+        },
+    })
+}
+
+fn cursor_questions(questions: &[Question], answer: &Answer) -> Result<Value, String> {
+    let outcome = if answer.cancel {
+        json!({ "outcome": "cancelled" })
+    } else if answer.skip || answer.reject {
+        with_reason("skipped", answer)
+    } else if let Some(given) = &answer.answers {
+        check_choices(questions, given)?;
+        let answers: Vec<Value> = questions
+            .iter()
+            .filter_map(|question| Some((question, given.get(&question.id)?)))
+            .map(|(question, chosen)| json!({ "questionId": question.id, "selectedOptionIds": chosen }))
+            .collect();
+        json!({ "outcome": "answered", "answers": answers })
+    } else {
+        let ids: Vec<&str> = questions
+            .iter()
+            .map(|question| question.id.as_str())
+            .collect();
+        return Err(format!(
+            "answer with {{ answers = {{ [question] = {{ option, … }} }} }} for: {}",
+            ids.join(", ")
+        ));
+    };
+    Ok(json!({ "outcome": outcome }))
+}
+
+/// The option that leaves a question out which Cursor asks as a permission.
+pub const SKIP_OPTION: &str = "__ask_question_skip__";
+
+/// Whether the options of a permission are the answers to a question.
+pub fn is_question(options: &[PermissionOption]) -> bool {
+    options.iter().any(|option| option.id == SKIP_OPTION)
+}
+
+/// The answers among the options of such a permission: what allows once, each once.
+pub fn choices(options: &[PermissionOption]) -> Vec<Choice> {
+    let is_answer = |option: &&PermissionOption| option.id != SKIP_OPTION;
+    let once = options.iter().filter(is_answer);
+    let mut chosen: Vec<&PermissionOption> = once.filter(|o| o.kind == "allow_once").collect();
+    if chosen.is_empty() {
+        // Kinds that say nothing, or not what they should: better an answer than none.
+        chosen = options.iter().filter(is_answer).collect();
+    }
+    let mut list: Vec<Choice> = Vec::new();
+    for option in chosen {
+        if list.iter().all(|known| known.id != option.id) {
+            list.push(Choice {
+                id: option.id.clone(),
+                label: option.name.clone(),
+            });
+        }
+    }
+    list
+}
+
+fn pick(questions: &[Question], answer: &Answer) -> Result<Value, String> {
+    let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
+    if answer.cancel {
+        return Ok(json!({ "outcome": { "outcome": "cancelled" } }));
+    }
+    if answer.skip || answer.reject || answer.option.as_deref() == Some(SKIP_OPTION) {
+        return Ok(selected(SKIP_OPTION));
+    }
+    let offered = || questions.iter().flat_map(|question| &question.options);
+    if let Some(option) = &answer.option
+        && offered().any(|choice| choice.id == *option)
+    {
+        return Ok(selected(option));
+    }
+    let none = BTreeMap::new();
+    let given = answer.answers.as_ref().unwrap_or(&none);
+    check_choices(questions, given)?;
+    match given.values().flatten().next() {
+        Some(option) => Ok(selected(option)),
+        None => {
+            let id = questions
+                .first()
+                .map_or("", |question| question.id.as_str());
+            let ids: Vec<&str> = offered().map(|choice| choice.id.as_str()).collect();
+            Err(format!(
+                "answer with {{ answers = {{ [\"{id}\"] = {{ option }} }} }}, one of: {}; or {{ skip = true }}",
+                ids.join(", ")
+            ))
+        }
+    }
+}
+
+fn plan(answer: &Answer) -> Result<Value, String> {
+    let outcome = if answer.cancel {
+        json!({ "outcome": "cancelled" })
+    } else if answer.reject || answer.skip {
+        with_reason("rejected", answer)
+    } else if answer.accept {
+        match &answer.plan_uri {
+            Some(uri) => json!({ "outcome": "accepted", "planUri": uri }),
+            None => json!({ "outcome": "accepted" }),
+        }
+    } else {
+        return Err("answer a plan with { accept = true }, { reject = true, reason = … } or { cancel = true }".to_owned());
+    };
+    Ok(json!({ "outcome": outcome }))
+}
+
+fn with_reason(outcome: &str, answer: &Answer) -> Value {
+    match &answer.reason {
+        Some(reason) => json!({ "outcome": outcome, "reason": reason }),
+        None => json!({ "outcome": outcome }),
+    }
+}
+
+fn action(answer: &Answer) -> Result<&'static str, String> {
+    if answer.cancel {
+        Ok("cancel")
+    } else if answer.skip || answer.reject {
+        Ok("decline")
+    } else if answer.accept || answer.answers.is_some() {
+        Ok("accept")
+    } else {
+        Err("answer with { accept = true }, { reject = true } or { cancel = true }".to_owned())
+    }
+}
+
+fn form(questions: &[Question], answer: &Answer) -> Result<Value, String> {
+    let action = action(answer)?;
+    if action != "accept" {
+        return Ok(json!({ "action": action }));
+    }
+    let none = BTreeMap::new();
+    let given = answer.answers.as_ref().unwrap_or(&none);
+    check_choices(questions, given)?;
+    let mut content = Map::new();
+    for question in questions {
+        let chosen = given
+            .get(&question.id)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let value = if chosen.is_empty() {
+            question
+                .default
+                .clone()
+                .filter(|value| fits(question, value))
+        } else {
+            Some(typed(question, chosen)?)
+        };
+        match value {
+            Some(value) => {
+                content.insert(question.id.clone(), value);
+            }
+            None if question.required => {
+                return Err(format!("\"{}\" needs an answer", question.prompt));
+            }
+            None => {}
+        }
+    }
+    Ok(json!({ "action": "accept", "content": content }))
+}
+
+/// The chosen texts as the type the form asked for.
+fn typed(question: &Question, chosen: &[String]) -> Result<Value, String> {
+    let first = chosen.first().map(String::as_str).unwrap_or_default();
+    let wrong = |what: &str| format!("\"{}\" wants {what}, not \"{first}\"", question.prompt);
+    match question.value_type.as_deref() {
+        Some("array") => Ok(json!(chosen)),
+        Some("boolean") => first
+            .parse::<bool>()
+            .map(Value::from)
+            .map_err(|_| wrong("true or false")),
+        Some("integer") => first
+            .trim()
+            .parse::<i64>()
+            .map(Value::from)
+            .map_err(|_| wrong("a whole number")),
+        Some("number") => first
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+            .map(Value::from)
+            .ok_or_else(|| wrong("a number")),
+        _ => Ok(json!(first)),
+    }
+}
+
+/// Whether a default is of the type its own field asks for.
+fn fits(question: &Question, value: &Value) -> bool {
+    match question.value_type.as_deref() {
+        Some("array") => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_string)),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        _ => value.is_string(),
+    }
+}
+
+fn check_choices(
+    questions: &[Question],
+    given: &BTreeMap<String, Vec<String>>,
+) -> Result<(), String> {
+    for (id, chosen) in given {
+        let Some(question) = questions.iter().find(|question| question.id == *id) else {
+            return Err(format!("there is no question \"{id}\""));
+        };
+        if chosen.len() > 1 && !question.multiple {
+            return Err(format!("\"{}\" takes one answer", question.prompt));
+        }
+        let known = |choice: &String| question.options.iter().any(|option| option.id == *choice);
+        if let Some(stray) = chosen
+            .iter()
+            .find(|choice| !question.free_text && !known(choice))
+        {
+            return Err(format!("\"{}\" has no option \"{stray}\"", question.prompt));
+        }
+    }
+    Ok(())
+}
+
+/// One chosen option may be given bare: `{ answers = { q1 = "yes" } }`.
+fn chosen<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, Vec<String>>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        One(String),
+        Many(Vec<String>),
+        // An empty Lua table may come as a map.
+        None(#[allow(dead_code, reason = "only its shape counts")] Map<String, Value>),
+    }
+    let given = Option::<BTreeMap<String, Given>>::deserialize(deserializer)?;
+    Ok(given.map(|given| {
+        let list = |given| match given {
+            Given::One(one) => vec![one],
+            Given::Many(many) => many,
+            Given::None(_) => Vec::new(),
+        };
+        given
+            .into_iter()
+            .map(|(id, given)| (id, list(given)))
+            .collect()
+    }))
+}

@@ -1,0 +1,4 @@
+//! What needs the user: permissions, questions, plans, and unsaved text an agent would write over.
+
+pub mod conflict;
+pub mod decision;

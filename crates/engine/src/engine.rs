@@ -1,0 +1,912 @@
+//! The engine: every agent, session and decision, and what is to be done about them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use acp::message::{Id, Junk, Message, RpcError};
+use acp::peer::{CallId, Incoming, Ticket};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::agents::agent::{Agent, AgentSpec, Link, Waiter};
+use crate::agents::env::Env;
+use crate::agents::wire_log::Dir;
+use crate::decide::decision::{Answer, Ask, Decision};
+use crate::effect::{DiffJob, DiskOp, Effect};
+use crate::ids::{AccessId, AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
+use crate::inbound::access::Access;
+use crate::policy::paths::absolute;
+use crate::policy::{Action, Policy, call};
+use crate::screen::outbox::{Outbox, Wake};
+use crate::sessions::entry::{Body, Level};
+use crate::sessions::session::{Session, Wanted};
+use crate::sessions::transcript::Touched;
+use crate::sessions::watching::Watched;
+use crate::text;
+use crate::tools::diff::Diff;
+use crate::tools::terminals::Terminals;
+use crate::tools::tool_call::Content;
+
+/// How long a process that is to end may take before it is killed.
+const END_GRACE_MS: u64 = 2_000;
+/// How much of a line that is no message is looked through for secrets, and how much of it is shown.
+const MASKED_BYTES: usize = 64 * 1024;
+const JUNK_BYTES: usize = 200;
+
+/// The time, as the driver read it just before the call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Now {
+    /// Since the start, never going back.
+    pub mono_ms: u64,
+    /// Since 1970.
+    pub wall_ms: u64,
+}
+
+/// What is passed to the editor as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// A `User` autocommand.
+    Event {
+        key: Key,
+        name: &'static str,
+        data: Value,
+    },
+    /// A decision waits.
+    Decision { id: DecisionId },
+    /// A decision is over.
+    Decided {
+        id: DecisionId,
+        key: Key,
+        how: &'static str,
+    },
+    /// A request to the editor.
+    Editor { id: EditorId, op: DiskOp },
+    /// A request to the editor is void: somebody else answered it, or nobody waits for it.
+    Withdrawn { id: EditorId },
+    /// The answer to a call of the user's.
+    Result {
+        id: ResultId,
+        result: Result<Value, String>,
+    },
+    /// A file was changed on disk.
+    Edited { key: Key, path: String },
+    /// What is undecided about these files changed.
+    Reviewed { paths: Vec<String> },
+    /// Something the user should read.
+    Notify {
+        key: Key,
+        level: &'static str,
+        message: String,
+    },
+}
+
+/// A request of the agent's that the editor or the disk is busy with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditorCall {
+    /// Who asked.
+    pub proc: Proc,
+    /// To be answered.
+    pub ticket: Ticket,
+    /// In which session.
+    pub key: Key,
+    /// The task of the subagent that asked.
+    pub asker: Option<usize>,
+    /// What is to be done.
+    pub op: DiskOp,
+    /// The file as the agent named it, absolute.
+    pub said: String,
+    /// Where its path leads, links followed.
+    pub real: Option<String>,
+    /// Its row in the transcript.
+    pub row: Option<usize>,
+    /// The editor left it to the disk, which is busy with it.
+    pub on_disk: bool,
+}
+
+/// Everything there is.
+#[derive(Debug, Default)]
+pub struct Engine {
+    pub(crate) now: Now,
+    pub(crate) env: Env,
+    pub(crate) agents: BTreeMap<AgentId, Agent>,
+    pub(crate) sessions: BTreeMap<Key, Session>,
+    pub(crate) decisions: BTreeMap<DecisionId, Decision>,
+    pub(crate) terminals: Terminals,
+    /// The tool call that shows a terminal.
+    pub(crate) shown_terminals: HashMap<u64, (Key, usize)>,
+    pub(crate) editor: HashMap<EditorId, EditorCall>,
+    /// What 'fileencodings' has, as the editor said last.
+    pub(crate) encodings: Vec<String>,
+    /// What is being judged.
+    pub(crate) accesses: BTreeMap<AccessId, Access>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) outbox: Outbox<News>,
+    pub(crate) effects: Vec<Effect>,
+    /// What the review has yet to hear.
+    pub(crate) watched: Vec<Watched>,
+    /// Commands whose program has no `acp`.
+    pub(crate) without_acp: HashSet<Vec<String>>,
+    pub(crate) last_agent: AgentId,
+    pub(crate) last_key: Key,
+    pub(crate) last_decision: DecisionId,
+    pub(crate) last_prompt: PromptId,
+    pub(crate) last_editor: EditorId,
+    pub(crate) last_access: AccessId,
+    pub(crate) last_result: ResultId,
+    /// The editor is going away: nothing is started any more.
+    pub(crate) closing: bool,
+}
+
+/// What a user can be told about a call that cannot be done.
+pub type Refused = String;
+
+impl Engine {
+    /// An engine whose agents inherit this environment.
+    pub fn new(env: Env) -> Self {
+        Self {
+            env,
+            ..Self::default()
+        }
+    }
+
+    /// What 'fileencodings' has, as the editor said last.
+    pub fn encodings(&self) -> &[String] {
+        &self.encodings
+    }
+
+    /// The sessions there are.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.sessions.keys().copied()
+    }
+
+    /// Writes a line to the log file.
+    pub(crate) fn log(&mut self, level: &'static str, text: String) {
+        self.effects.push(Effect::Log { level, text });
+    }
+
+    /// Sets the time for the calls that follow.
+    pub fn set_now(&mut self, now: Now) {
+        self.now = now;
+    }
+
+    /// What is to be done, in order.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// How soon the editor has to hear what is new.
+    pub fn take_wake(&mut self) -> Wake {
+        self.outbox.take_wake()
+    }
+
+    /// Makes a session: on a process that runs already for this agent and directory, or on a new one.
+    pub fn open(&mut self, spec: AgentSpec, wanted: Wanted) -> Result<Key, Refused> {
+        if self.closing {
+            return Err("Neovim is closing".to_owned());
+        }
+        if spec.command.is_empty() {
+            return Err(format!(
+                "agents.{}.command is empty: give the program and its arguments",
+                spec.agent
+            ));
+        }
+        let known = self
+            .agents
+            .values()
+            .find(|agent| agent.spec == spec)
+            .map(|agent| agent.id);
+        if let Some(load) = &wanted.load {
+            let mut mine = self.sessions.values().filter(|s| Some(s.agent) == known);
+            if mine.any(|s| s.is_called(load)) {
+                return Err(format!("session {load} is open already"));
+            }
+        }
+        let id = known.unwrap_or_else(|| {
+            let id = self.last_agent.advance();
+            self.agents
+                .insert(id, Agent::new(id, spec.clone(), self.env));
+            id
+        });
+        if let Some(agent) = self.agents.get_mut(&id) {
+            let servers = wanted.mcp_servers.iter();
+            let given = servers.flat_map(acp::types::McpServer::given);
+            agent
+                .secrets
+                .add_env(given.map(|pair| (&pair.name, &pair.value)));
+            for server in &wanted.mcp_servers {
+                if let acp::types::McpServer::Stdio(server) = server {
+                    agent.secrets.add_command(&server.args);
+                }
+            }
+            self.effects.push(Effect::Hide(agent.secrets.clone()));
+        }
+        let lookup = wanted.lookup;
+        let key = self.last_key.advance();
+        self.sessions
+            .insert(key, Session::new(key, id, spec.cwd, wanted));
+        match self.agents.get(&id).map(|agent| &agent.link) {
+            Some(Link::Ready) if !lookup => self.begin(key),
+            Some(Link::Ready | Link::Starting(_)) => {}
+            _ => self.start(id),
+        }
+        self.outbox.status(key);
+        Ok(key)
+    }
+
+    /// Ends a session, and its process when it was the last one on it.
+    pub fn close(&mut self, key: Key) -> Result<(), Refused> {
+        self.end_decisions(|decision| decision.key == key, "cancelled");
+        self.cancel_accesses(|access| access.key == key);
+        self.release_terminals(|terminal| terminal.key == key);
+        let session = self.sessions.remove(&key).ok_or_else(|| no_session(key))?;
+        let id = session.agent;
+        let others = self.sessions.values().any(|other| other.agent == id);
+        let mut offers_close = false;
+        if let Some(agent) = self.agents.get_mut(&id) {
+            offers_close = agent.caps.session.close && agent.link == Link::Ready;
+            // One that is being loaded has its id already; what subagents of it still say is nobody's either.
+            let ids = agent.sessions.extract_if(|_, owner| *owner == key);
+            agent.closed.extend(ids.map(|(id, _)| id));
+            let ids = agent.subagents.extract_if(|_, (owner, _)| *owner == key);
+            agent.closed.extend(ids.map(|(id, _)| id));
+        }
+        if let Some(session_id) = session.session_id {
+            if session.turn.is_some() {
+                self.notify(
+                    id,
+                    acp::methods::SESSION_CANCEL,
+                    acp::types::SessionRequest {
+                        session_id: session_id.clone(),
+                    },
+                );
+            }
+            if offers_close {
+                self.request(
+                    id,
+                    acp::methods::SESSION_CLOSE,
+                    acp::types::SessionRequest { session_id },
+                    Waiter::Close,
+                );
+            }
+        }
+        if !others {
+            self.end_process(id);
+        }
+        Ok(())
+    }
+
+    /// Ends the process; sessions and transcripts stay.
+    pub fn stop(&mut self, key: Key) -> Result<(), Refused> {
+        let id = self.session(key)?.agent;
+        if self.agents.get(&id).is_some_and(Agent::is_up) {
+            self.lose_sessions(id, None);
+            self.end_process(id);
+            Ok(())
+        } else {
+            Err("the agent is not running".to_owned())
+        }
+    }
+
+    /// Starts the process anew and goes on with its sessions.
+    pub fn restart(&mut self, key: Key) -> Result<(), Refused> {
+        let id = self.session(key)?.agent;
+        // The program may be another one by now.
+        if let Some(agent) = self.agents.get(&id) {
+            self.without_acp.remove(&agent.spec.command);
+        }
+        if self.agents.get(&id).is_some_and(Agent::is_up) {
+            self.lose_sessions(id, None);
+            self.end_process(id);
+        }
+        self.start(id);
+        Ok(())
+    }
+
+    /// The editor goes away: everybody who waits is told, every process is asked to end.
+    pub fn shutdown(&mut self) {
+        self.closing = true;
+        self.end_decisions(|_| true, "cancelled");
+        let running: Vec<(AgentId, Option<acp::types::SessionId>)> = self
+            .sessions
+            .values()
+            .filter(|s| s.turn.is_some())
+            .map(|s| (s.agent, s.session_id.clone()))
+            .collect();
+        for (id, session_id) in running {
+            if let Some(session_id) = session_id {
+                self.notify(
+                    id,
+                    acp::methods::SESSION_CANCEL,
+                    acp::types::SessionRequest { session_id },
+                );
+            }
+        }
+        let ids: Vec<AgentId> = self.agents.keys().copied().collect();
+        for id in ids {
+            self.end_process(id);
+        }
+    }
+
+    /// Sets the rules for the calls that follow.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = Arc::new(policy);
+    }
+
+    /// The number of a result that is to come.
+    pub fn promise(&mut self) -> ResultId {
+        self.last_result.advance()
+    }
+
+    /// The result is there.
+    pub fn keep_promise(&mut self, id: ResultId, result: Result<(), String>) {
+        let result = result.map(|()| Value::Bool(true));
+        self.outbox.push(News::Result { id, result }, Wake::Now);
+    }
+
+    /// Answers a decision.
+    pub fn answer(
+        &mut self,
+        id: DecisionId,
+        answer: &Answer,
+        how: &'static str,
+    ) -> Result<(), Refused> {
+        self.answer_by(id, answer, how, None)
+    }
+
+    /// Answers a decision for the user; an answer given by a rule leaves a line that names it.
+    pub fn answer_by(
+        &mut self,
+        id: DecisionId,
+        answer: &Answer,
+        how: &'static str,
+        rule: Option<String>,
+    ) -> Result<(), Refused> {
+        let decision = self.decisions.get(&id).filter(|decision| decision.checked);
+        let decision = decision.ok_or_else(|| {
+            format!(
+                "there is no decision {}: it was answered or withdrawn",
+                id.0
+            )
+        })?;
+        if rule.is_some() && matches!(decision.ask, Ask::Conflict { .. }) {
+            return Err("no rule decides about unsaved text".to_owned());
+        }
+        if answer
+            .revision
+            .is_some_and(|seen| seen != decision.revision)
+        {
+            return Err("the call changed while you decided; nothing was answered".to_owned());
+        }
+        let (key, title, entry) = (decision.key, decision.title.clone(), decision.entry);
+        let reply = decision.reply(&self.agent_name(key), answer)?;
+        let own_words = match (&decision.ask, &answer.reason) {
+            (Ask::Pick { .. }, Some(words)) if answer.skip => Some(words.clone()),
+            _ => None,
+        };
+        let mut access = None;
+        match &decision.ask {
+            Ask::Access { access: asked, .. } if reply.result.is_none() => {
+                access = Some((**asked).clone());
+            }
+            Ask::Permission { .. } if reply.always && how == "user" => {
+                let at = answer.at.as_deref().unwrap_or("before");
+                self.remember(key, entry, reply.rejected == Some(true), at);
+            }
+            _ => {}
+        }
+        if let Some(text) = own_words.filter(|text| !text.trim().is_empty()) {
+            // A permission's answer has no place for words: they are the next prompt. Queued first, since the answer may
+            // end the turn.
+            let spec = crate::sessions::session::PromptSpec {
+                text,
+                ..Default::default()
+            };
+            let prompt = self.prompt(key, spec)?;
+            let _ = self.queue_move(key, prompt, 1);
+        }
+        self.finish_decision(id, reply.result, how, reply.rejected);
+        if let Some(warning) = reply.warning {
+            self.add_notice(key, Level::Warning, "policy", warning.clone());
+            self.tell(key, "warn", warning);
+        } else if let Some(rule) = rule {
+            let done = if reply.rejected == Some(true) {
+                "rejected"
+            } else {
+                "allowed"
+            };
+            let text = format!("{done} by {rule}: {title}");
+            self.add_notice(key, Level::Info, "policy", text);
+        }
+        if let Some(access) = access {
+            self.access_allowed(access, reply.always);
+        }
+        Ok(())
+    }
+
+    /// Answers by a rule, or by what the user said for good. What is allowed by one is allowed once: an agent that does
+    /// not offer that has to ask.
+    pub(crate) fn answer_by_rule(&mut self, id: DecisionId, action: Action, rule: String) -> bool {
+        let answer = Answer {
+            accept: action == Action::Allow,
+            reject: action == Action::Reject,
+            ..Answer::default()
+        };
+        self.answer_by(id, &answer, "policy", Some(rule)).is_ok()
+    }
+
+    /// Remembers an answer that was meant for good: some agents forget it.
+    fn remember(&mut self, key: Key, entry: Option<usize>, rejected: bool, at: &str) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let tool = entry.and_then(|at| session.transcript.get(at)?.tool());
+        if let Some(tool) = tool {
+            let action = if rejected {
+                Action::Reject
+            } else {
+                Action::Allow
+            };
+            let said = format!("your “always” of {at}");
+            session.always.insert(call::signature(tool), (action, said));
+        }
+    }
+
+    /// Ends the decisions that match, each answered as cancelled.
+    pub(crate) fn end_decisions(&mut self, matches: impl Fn(&Decision) -> bool, how: &'static str) {
+        let ids: Vec<DecisionId> = self
+            .decisions
+            .values()
+            .filter(|d| matches(d))
+            .map(|d| d.id)
+            .collect();
+        for id in ids {
+            let reply = self
+                .decisions
+                .get(&id)
+                .and_then(|decision| decision.reply("", &Answer::cancelled()).ok());
+            self.finish_decision(id, reply.and_then(|reply| reply.result), how, None);
+        }
+    }
+
+    /// Takes a decision off the list; with a result its request is answered. `rejected` is what was decided, if
+    /// anything was.
+    pub(crate) fn finish_decision(
+        &mut self,
+        id: DecisionId,
+        result: Option<Result<Value, RpcError>>,
+        how: &'static str,
+        rejected: Option<bool>,
+    ) {
+        let Some(decision) = self.decisions.remove(&id) else {
+            return;
+        };
+        let answered = result.is_some();
+        match (decision.ticket, result) {
+            (Some(ticket), Some(result)) => self.respond(decision.proc, ticket, result),
+            _ => self.end_conflict(&decision, answered && how != "user"),
+        }
+        if let (Ask::Access { .. }, Some(at), true) = (&decision.ask, decision.entry, answered) {
+            let said_no = rejected == Some(true);
+            let status = if said_no { "failed" } else { "cancelled" };
+            self.end_row(decision.key, at, status, said_no);
+        }
+        if let Some(entry) = decision.entry
+            && let Some(session) = self.sessions.get_mut(&decision.key)
+            && let Some(tool) = session
+                .transcript
+                .get_mut(entry)
+                .and_then(|entry| entry.tool_mut())
+        {
+            // It may be asked about more than once; the last word counts.
+            let mut others = self.decisions.values().rev();
+            tool.decision = others
+                .find(|other| other.key == decision.key && other.entry == Some(entry))
+                .map(|other| other.id);
+            tool.rejected = rejected.unwrap_or(tool.rejected);
+            tool.allowed = rejected.map_or(tool.allowed, |rejected| !rejected);
+            if matches!(decision.ask, Ask::Permission { .. }) {
+                tool.cancelled = how == "cancelled";
+            }
+            self.outbox.entry(decision.key, entry);
+        }
+        if let Some(task) = decision.subagent {
+            self.count_waiting(decision.key, task);
+        }
+        self.outbox.push(
+            News::Decided {
+                id,
+                key: decision.key,
+                how,
+            },
+            Wake::Now,
+        );
+        self.outbox.status(decision.key);
+        if !decision.checked {
+            self.serve_judged(decision.proc);
+        }
+    }
+
+    /// One frame of text arrived: its messages in order, the line for the log.
+    pub fn on_line(&mut self, proc: Proc, line: &[u8], messages: Vec<Result<Message, Junk>>) {
+        let now = self.now.mono_ms;
+        let Some(agent) = self.live(proc) else { return };
+        agent.log.push(now, Dir::In, line);
+        for message in messages {
+            let Some(agent) = self.live(proc) else { return };
+            if let Err(Junk::Unreadable { id, method, why }) = &message {
+                self.on_unreadable(proc, id.clone(), method, why);
+                continue;
+            }
+            let Ok(message) = message else {
+                // Never answered: some agents print banners and warnings to stdout.
+                let whole = &line[..line.len().min(MASKED_BYTES)];
+                let mut shown = agent.secrets.mask(&String::from_utf8_lossy(whole));
+                shown.truncate(shown.floor_char_boundary(JUNK_BYTES));
+                let name = agent.spec.agent.clone();
+                // Some say why they end right there.
+                agent.push_stderr(&shown);
+                self.log("info", format!("{name}: not a message: {shown}"));
+                continue;
+            };
+            let is_up = agent.is_up();
+            match agent.peer.receive(message) {
+                // It was let go: nothing can be written to it any more, and nobody is to be asked for it.
+                Incoming::Request { .. } if !is_up => {}
+                Incoming::Request {
+                    ticket,
+                    method,
+                    params,
+                } => self.on_request(proc, ticket, &method, params),
+                Incoming::Notification { method, params } => {
+                    self.on_notification(proc, &method, params)
+                }
+                Incoming::Response { waiter, result, .. } => self.on_response(proc, waiter, result),
+                Incoming::Cancelled { ticket } => self.on_withdrawn(proc, ticket),
+                Incoming::Stray { id } => {
+                    self.log("info", format!("an answer nobody waits for: {id:?}"))
+                }
+            }
+        }
+    }
+
+    /// A message that is JSON, but more than can be read: a request is answered, and the user told what is missing.
+    fn on_unreadable(&mut self, proc: Proc, id: Option<Id>, method: &str, why: &str) {
+        let Some(agent) = self.live(proc) else { return };
+        let method = text::label(method, 80);
+        let name = agent.spec.agent.clone();
+        let answered = id.is_some() && agent.is_up();
+        self.log("warn", format!("{name}: {method} cannot be read: {why}"));
+        if let Some(id) = id.filter(|_| answered) {
+            let message = Message::Response {
+                id,
+                result: Err(RpcError::new(
+                    RpcError::INVALID_REQUEST,
+                    format!("{method} cannot be read: {why}"),
+                )),
+            };
+            self.write(proc.agent, message.to_line());
+        }
+        let done = if answered { "refused" } else { "left out" };
+        let text = format!(
+            "{name} sent a message that cannot be read ({method}: {why}); it was {done}. :CursorAgent log has it"
+        );
+        for key in self.keys_of(proc.agent) {
+            self.add_notice(key, Level::Warning, "error", text.clone());
+        }
+    }
+
+    /// The agent reads nothing of what was written to it, of which so many bytes wait; None: it reads again.
+    pub fn on_stalled(&mut self, proc: Proc, bytes: Option<usize>) {
+        let Some(agent) = self.live(proc) else { return };
+        agent.stalled = bytes.is_some();
+        let name = agent.spec.agent.clone();
+        let keys = self.keys_of(proc.agent);
+        for key in &keys {
+            self.outbox.status(*key);
+        }
+        let Some(bytes) = bytes else { return };
+        let text = format!(
+            "{name} has stopped reading what is sent to it: {} kB are waiting\n  they are sent as soon as it reads again · :CursorAgent restart starts it again",
+            bytes.div_ceil(1000)
+        );
+        for key in &keys {
+            self.add_notice(*key, Level::Warning, "error", text.clone());
+        }
+        if let Some(key) = keys.first() {
+            self.tell(*key, "warn", text);
+        }
+    }
+
+    /// A line beyond the cap.
+    pub fn on_too_long(&mut self, proc: Proc, bytes: usize) {
+        let Some(agent) = self.live(proc) else { return };
+        let text = format!(
+            "{} sent a message of {} MiB, more than the {} MiB this plugin takes; it was skipped. If the turn does not go on, :CursorAgent cancel",
+            agent.spec.agent,
+            bytes / (1024 * 1024),
+            acp::MAX_LINE_BYTES / (1024 * 1024)
+        );
+        for key in self.keys_of(proc.agent) {
+            self.add_notice(key, Level::Error, "error", text.clone());
+        }
+        if let Some(key) = self.keys_of(proc.agent).first() {
+            self.tell(*key, "error", text);
+        }
+    }
+
+    /// A line on stderr.
+    pub fn on_stderr(&mut self, proc: Proc, line: &str) {
+        let now = self.now.mono_ms;
+        if let Some(agent) = self.live(proc) {
+            agent.log.push(now, Dir::Stderr, line.as_bytes());
+            agent.push_stderr(line);
+        }
+    }
+
+    /// The last lines of stderr, when the stream itself does not end.
+    pub fn stderr_tail(&self, proc: Proc) -> Vec<String> {
+        self.agents
+            .get(&proc.agent)
+            .map(|agent| agent.stderr.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// A long diff was computed.
+    pub fn on_diff(&mut self, job: &DiffJob, result: Diff) {
+        let Some(session) = self.sessions.get_mut(&job.key) else {
+            return;
+        };
+        let tool = session
+            .transcript
+            .get_mut(job.entry)
+            .and_then(|entry| entry.tool_mut());
+        let Some(tool) = tool else { return };
+        let Some(Content::Diff {
+            path,
+            old,
+            new,
+            diff,
+            ..
+        }) = tool.content.get_mut(job.content)
+        else {
+            return;
+        };
+        // It may be another one by now, or just what is shown already.
+        if old.as_deref().unwrap_or_default() != job.old
+            || *new != job.new
+            || diff.as_ref() == Some(&result)
+        {
+            return;
+        }
+        *diff = Some(result);
+        let path = path.clone();
+        if tool.has_edited() {
+            let hunks = tool.hunks_of(&path);
+            let path = absolute(&session.cwd, self.policy.home(), &path);
+            if let Some(change) = session.changes.iter_mut().find(|c| c.path == path) {
+                change.hunks = hunks;
+            }
+        }
+        let decision = tool.decision;
+        self.outbox.entry(job.key, job.entry);
+        if let Some(id) = decision
+            && self
+                .decisions
+                .get(&id)
+                .is_some_and(|decision| decision.checked)
+        {
+            self.announce(id);
+        }
+    }
+
+    pub(crate) fn session(&self, key: Key) -> Result<&Session, Refused> {
+        self.sessions.get(&key).ok_or_else(|| no_session(key))
+    }
+
+    /// The agent of a process that is the running one; news of an older one no longer counts.
+    pub(crate) fn live(&mut self, proc: Proc) -> Option<&mut Agent> {
+        self.agents
+            .get_mut(&proc.agent)
+            .filter(|agent| agent.generation == proc.generation)
+    }
+
+    pub(crate) fn keys_of(&self, id: AgentId) -> Vec<Key> {
+        self.sessions
+            .values()
+            .filter(|session| session.agent == id)
+            .map(|session| session.key)
+            .collect()
+    }
+
+    /// Makes a call.
+    pub(crate) fn request(
+        &mut self,
+        id: AgentId,
+        method: &str,
+        params: impl Serialize,
+        waiter: Waiter,
+    ) -> Option<CallId> {
+        let agent = self.agents.get_mut(&id)?;
+        let (call, line) = agent.peer.request(method, params, waiter);
+        self.write(id, line);
+        Some(call)
+    }
+
+    /// Sends a notification.
+    pub(crate) fn notify(&mut self, id: AgentId, method: &str, params: impl Serialize) {
+        if let Some(agent) = self.agents.get(&id) {
+            let line = agent.peer.notify(method, params);
+            self.write(id, line);
+        }
+    }
+
+    /// Answers a request, once; a second answer, or one to a process that is gone, goes nowhere.
+    pub(crate) fn respond(&mut self, proc: Proc, ticket: Ticket, result: Result<Value, RpcError>) {
+        let line = self
+            .live(proc)
+            .and_then(|agent| agent.peer.answer(ticket, result));
+        if let Some(line) = line {
+            self.write(proc.agent, line);
+        }
+    }
+
+    /// Answers with a typed result.
+    pub(crate) fn respond_with(&mut self, proc: Proc, ticket: Ticket, result: &impl Serialize) {
+        let line = self
+            .live(proc)
+            .and_then(|agent| agent.peer.answer_ok(ticket, result));
+        if let Some(line) = line {
+            self.write(proc.agent, line);
+        }
+    }
+
+    fn write(&mut self, id: AgentId, line: Vec<u8>) {
+        let now = self.now.mono_ms;
+        if let Some(agent) = self.agents.get_mut(&id) {
+            agent.log.push(now, Dir::Out, &line);
+            let proc = agent.proc();
+            self.effects.push(Effect::Write { proc, line });
+        }
+    }
+
+    /// Lets the process go: its stdin is closed, and what does not end by itself is killed.
+    pub(crate) fn end_process(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get_mut(&id) else {
+            return;
+        };
+        if agent.is_up() {
+            agent.link = Link::Stopped;
+            let proc = agent.proc();
+            self.let_go(proc, END_GRACE_MS);
+        }
+    }
+
+    /// Answers what the process still waits for and closes its stdin; whoever waits for it is told.
+    pub(crate) fn let_go(&mut self, proc: Proc, grace_ms: u64) {
+        let Some(agent) = self.live(proc) else { return };
+        let lines = agent.peer.answer_all(&RpcError::cancelled());
+        for line in lines {
+            self.write(proc.agent, line);
+        }
+        self.withdraw_calls(|call| call.proc == proc);
+        self.take_accesses(|access| access.proc == proc);
+        self.effects.push(Effect::End { proc, grace_ms });
+        self.forget_calls(proc);
+    }
+
+    /// Calls of a process that is gone will not be answered: the user's own get an error instead.
+    pub(crate) fn forget_calls(&mut self, proc: Proc) {
+        let Some(agent) = self.live(proc) else { return };
+        let name = agent.spec.agent.clone();
+        for (_, waiter) in agent.peer.close().waiters {
+            if let Waiter::List { result: id, .. }
+            | Waiter::Delete { result: id }
+            | Waiter::Logout { result: id } = waiter
+            {
+                let result = Err(format!("{name} stopped before it answered"));
+                self.outbox.push(News::Result { id, result }, Wake::Now);
+            }
+        }
+    }
+
+    pub(crate) fn touched(&mut self, key: Key, touched: Touched) {
+        match touched {
+            Touched::Grew { entry, .. } => self.outbox.append(key, entry),
+            Touched::Entry(entry) => self.outbox.entry(key, entry),
+        }
+    }
+
+    /// Adds a notice to a transcript.
+    pub(crate) fn add_notice(&mut self, key: Key, level: Level, about: &'static str, text: String) {
+        self.add_notice_in(key, None, level, about, text);
+    }
+
+    /// Adds a notice to a subagent's block.
+    pub(crate) fn add_notice_in(
+        &mut self,
+        key: Key,
+        parent: Option<usize>,
+        level: Level,
+        about: &'static str,
+        text: String,
+    ) {
+        let now = self.now.wall_ms;
+        if let Some(session) = self.sessions.get_mut(&key) {
+            if let Some(entry) = session.transcript.end_message(parent, now) {
+                self.outbox.entry(key, entry);
+            }
+            let text = text::message(text);
+            let entry = session.transcript.notice(parent, level, about, text, now);
+            self.outbox.entry(key, entry);
+        }
+    }
+
+    /// Says something to the user at once.
+    pub(crate) fn tell(&mut self, key: Key, level: &'static str, message: String) {
+        let message = text::message(message);
+        self.outbox.push(
+            News::Notify {
+                key,
+                level,
+                message,
+            },
+            Wake::Now,
+        );
+    }
+
+    /// Fires an autocommand.
+    pub(crate) fn event(&mut self, key: Key, name: &'static str, mut data: Value) {
+        let session_id = self
+            .sessions
+            .get(&key)
+            .and_then(|session| session.session_id.as_ref());
+        if let (Value::Object(data), Some(id)) = (&mut data, session_id) {
+            data.insert("session_id".to_owned(), json!(id));
+        }
+        self.outbox
+            .push(News::Event { key, name, data }, Wake::Soon);
+    }
+
+    /// All tool calls of a session that have not ended are over: the turn is. Subagents that are at work go on.
+    pub(crate) fn end_tools(&mut self, key: Key, status: &str) {
+        let Some(session) = self.sessions.get(&key) else {
+            return;
+        };
+        let goes_on = |at: usize| status == "completed" && session.transcript.is_at_work(at);
+        let open: Vec<usize> = session
+            .transcript
+            .entries()
+            .iter()
+            .enumerate()
+            .filter(|(at, entry)| {
+                let open =
+                    !entry.done && matches!(&entry.body, Body::Tool(tool) if !tool.is_over());
+                open && !goes_on(*at)
+            })
+            .map(|(at, _)| at)
+            .collect();
+        for &at in &open {
+            self.assume_ended(key, at, status != "completed");
+            let session = self.sessions.get_mut(&key);
+            if let Some(entry) = session.and_then(|session| session.transcript.get_mut(at)) {
+                entry.done = true;
+                entry.duration_ms = Some(self.now.wall_ms.saturating_sub(entry.started_ms));
+                if let Some(tool) = entry.tool_mut() {
+                    // Gemini says nothing more of a call the user said no to.
+                    let status = if tool.rejected { "cancelled" } else { status };
+                    status.clone_into(&mut tool.status);
+                }
+                self.outbox.entry(key, at);
+            }
+        }
+        if status == "completed" {
+            for at in open {
+                self.note_edits(key, at, &[]);
+            }
+        }
+    }
+}
+
+pub(crate) fn no_session(key: Key) -> Refused {
+    format!("there is no session {}: :CursorAgent new starts one", key.0)
+}

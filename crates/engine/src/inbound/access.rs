@@ -1,0 +1,634 @@
+//! Files and commands agents reach by way of the editor: judged by rules and the fence first, then done, asked or refused.
+//!
+//! Each write and each command leaves a row in the transcript, unless a call the agent announced is that row.
+
+use acp::message::RpcError;
+use acp::peer::Ticket;
+use serde_json::{Map, Value, json};
+
+use crate::agents::launch::Launch;
+use crate::decide::decision::{Ask, PermissionOption};
+use crate::effect::{DiskOp, Effect, Judging};
+use crate::engine::Engine;
+use crate::ids::{AccessId, DecisionId, Key, Proc};
+use crate::policy::{Action, Call, Case, Judged, call, paths};
+use crate::sessions::entry::Level;
+use crate::tools::terminals::wire_id;
+use crate::tools::tool_call::{Content, Location, ToolCall};
+
+/// What the user does not allow: JSON-RPC leaves these numbers to us.
+const NOT_ALLOWED: i64 = -32001;
+
+/// Something an agent wants done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// Read or write a file.
+    File(DiskOp),
+    /// Run a command.
+    Run(Box<Run>),
+}
+
+/// A command to run in a terminal of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// How.
+    pub launch: Launch,
+    /// Of its output, the last so many bytes are kept.
+    pub limit: Option<u64>,
+}
+
+/// Where a request comes from: the session, and the task of the subagent that asks.
+pub type At = (Key, Option<usize>);
+
+/// A request that is being judged, or waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// Who asked.
+    pub proc: Proc,
+    /// To be answered.
+    pub ticket: Ticket,
+    /// In which session.
+    pub key: Key,
+    /// What to do.
+    pub act: Act,
+    /// The same as a tool call: for rules, the card and the transcript.
+    pub tool: ToolCall,
+    /// What the rules said, once they have.
+    pub judged: Option<Judged>,
+    /// Its row in the transcript.
+    pub row: Option<usize>,
+    /// The task of the subagent that asks.
+    pub asker: Option<usize>,
+}
+
+/// A folder outside the workspace the user has opened to a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The folder, its links followed.
+    pub dir: String,
+    /// For writing too.
+    pub write: bool,
+}
+
+impl Access {
+    fn verb(&self) -> &'static str {
+        match &self.act {
+            Act::File(DiskOp::Read { .. }) => "reading",
+            Act::File(DiskOp::Write { .. }) => "writing",
+            Act::Run(_) => "running",
+        }
+    }
+
+    fn object(&self) -> String {
+        match (&self.act, &self.judged) {
+            (Act::Run(_), _) => self.tool.command().unwrap_or_default(),
+            (_, Some(judged)) => judged
+                .places
+                .first()
+                .map(|at| at.path.clone())
+                .unwrap_or_default(),
+            _ => String::new(),
+        }
+    }
+
+    /// What the agent is told when the user said no.
+    pub fn refusal(&self, reason: Option<&str>) -> RpcError {
+        let (verb, object) = (self.verb(), self.object());
+        let text = match reason {
+            Some(reason) => format!("{verb} {object} is not allowed: {reason}"),
+            None => format!("the user did not allow {verb} {object}"),
+        };
+        not_allowed(text)
+    }
+
+    /// The folder an “always” would open, its links followed.
+    fn folder(&self) -> Option<String> {
+        let place = self.judged.as_ref()?.places.first()?;
+        let (dir, _) = place.path.rsplit_once('/')?;
+        Some(dir.to_owned()).filter(|dir| !dir.is_empty())
+    }
+}
+
+impl Engine {
+    /// What `~` stands for.
+    pub(crate) fn home(&self) -> String {
+        self.policy.home().to_owned()
+    }
+
+    /// A file is to be read or written.
+    pub(crate) fn access_file(&mut self, proc: Proc, ticket: Ticket, at: At, op: DiskOp) {
+        let (kind, verb, path) = match &op {
+            DiskOp::Read { path, .. } => ("read", "Read", path),
+            DiskOp::Write { path, .. } => ("edit", "Write", path),
+        };
+        let cwd = self.cwd_of(at.0);
+        let shown = paths::below(path, &cwd, false).filter(|rest| !rest.is_empty());
+        let tool = ToolCall {
+            kind: kind.to_owned(),
+            title: format!("{verb} {}", shown.unwrap_or(path)),
+            locations: vec![Location {
+                path: path.clone(),
+                line: None,
+            }],
+            ..ToolCall::default()
+        };
+        self.judge_access(proc, ticket, at, Act::File(op), tool);
+    }
+
+    /// A command is to be run. `given` is what the agent sent of it: program, arguments, directory, environment.
+    pub(crate) fn access_run(
+        &mut self,
+        proc: Proc,
+        ticket: Ticket,
+        at: At,
+        run: Run,
+        given: Map<String, Value>,
+    ) {
+        let input = Value::Object(given);
+        let line = call::command_in(&input).unwrap_or_default();
+        let tool = ToolCall {
+            kind: "execute".to_owned(),
+            title: format!("`{line}`"),
+            raw_input: Some(input),
+            ..ToolCall::default()
+        };
+        self.judge_access(proc, ticket, at, Act::Run(Box::new(run)), tool);
+    }
+
+    fn judge_access(&mut self, proc: Proc, ticket: Ticket, at: At, act: Act, mut tool: ToolCall) {
+        let (key, asker) = at;
+        let id = self.last_access.advance();
+        tool.id = format!("editor-{}", id.0);
+        let case = self.case(key, &tool);
+        let access = Access {
+            proc,
+            ticket,
+            key,
+            act,
+            tool,
+            judged: None,
+            row: None,
+            asker,
+        };
+        self.accesses.insert(id, access);
+        self.effects.push(Effect::Judge {
+            whose: Judging::Access(id),
+            case: Box::new(case),
+        });
+    }
+
+    /// A call with all that judging it takes.
+    pub(crate) fn case(&self, key: Key, tool: &ToolCall) -> Case {
+        let session = self.sessions.get(&key);
+        let directories = session.map(|session| session.wanted.directories.clone());
+        Case {
+            policy: self.policy.clone(),
+            call: Call::of(&self.agent_name(key), tool),
+            cwd: self.cwd_of(key),
+            directories: directories.unwrap_or_default(),
+        }
+    }
+
+    fn cwd_of(&self, key: Key) -> String {
+        let session = self.sessions.get(&key);
+        session
+            .map(|session| session.cwd.clone())
+            .unwrap_or_default()
+    }
+
+    /// The rules were asked.
+    pub fn on_judged(&mut self, whose: Judging, judged: Judged) {
+        match whose {
+            Judging::Decision { id, revision } => self.on_judged_decision(id, revision, judged),
+            Judging::Access(id) => {
+                let Some(access) = self.accesses.get_mut(&id) else {
+                    return;
+                };
+                access.judged = Some(judged);
+                let proc = access.proc;
+                self.serve_judged(proc);
+            }
+        }
+    }
+
+    /// Goes on with what was judged, in the order it was asked for: an agent may read what it has just written, and its
+    /// permissions are put before the user as they came.
+    pub(crate) fn serve_judged(&mut self, proc: Proc) {
+        while let Some((&first, access)) =
+            self.accesses.iter().find(|(_, access)| access.proc == proc)
+            && access.judged.is_some()
+        {
+            if let Some(access) = self.accesses.remove(&first) {
+                self.decide_access(access);
+            }
+        }
+        while let Some(first) = self
+            .decisions
+            .values()
+            .find(|d| d.proc == proc && !d.checked)
+            && first.judged.is_some()
+        {
+            let first = first.id;
+            self.decide_permission(first);
+        }
+    }
+
+    fn decide_access(&mut self, access: Access) {
+        let judged = access.judged.clone().unwrap_or_default();
+        let is_file = matches!(access.act, Act::File(_));
+        let outside = judged.is_outside();
+        match judged.rule {
+            Some((Action::Reject, rule)) => self.refuse_access(access, &rule),
+            Some((Action::Allow, rule)) => {
+                if is_file && outside {
+                    let shown = self.shown(&access);
+                    let text = format!("allowed by {rule}: {} {shown}", access.verb());
+                    self.add_notice(access.key, Level::Info, "policy", text);
+                }
+                self.go(access);
+            }
+            Some((Action::Ask, _)) => self.ask_access(access, false),
+            None if is_file && outside && !self.is_granted(&access) => {
+                self.ask_access(access, true);
+            }
+            None => self.go(access),
+        }
+    }
+
+    /// What it is about, as the user knows it.
+    fn shown(&self, access: &Access) -> String {
+        let object = access.object();
+        let place = access
+            .judged
+            .as_ref()
+            .and_then(|judged| judged.places.first());
+        let open = place
+            .map(|place| place.open.as_str())
+            .filter(|_| matches!(access.act, Act::File(_)));
+        let cwd = self.cwd_of(access.key);
+        let rest = open.and_then(|open| paths::below(open, &cwd, false));
+        rest.filter(|rest| !rest.is_empty())
+            .map_or(object, str::to_owned)
+    }
+
+    fn is_granted(&self, access: &Access) -> bool {
+        let writes = matches!(access.act, Act::File(DiskOp::Write { .. }));
+        let Some(session) = self.sessions.get(&access.key) else {
+            return false;
+        };
+        let places = access
+            .judged
+            .as_ref()
+            .map(|judged| judged.places.as_slice());
+        places.unwrap_or_default().iter().all(|place| {
+            session.grants.iter().any(|grant| {
+                (grant.write || !writes)
+                    && paths::below(&place.path, &grant.dir, place.ignore_case).is_some()
+            })
+        })
+    }
+
+    /// A folder so wide that it is not opened with one key: it holds the home directory or the workspace.
+    fn is_wide(&self, key: Key, dir: &str) -> bool {
+        let holds = |path: &str| !path.is_empty() && paths::below(path, dir, false).is_some();
+        holds(self.policy.home()) || holds(&self.cwd_of(key))
+    }
+
+    fn refuse_access(&mut self, mut access: Access, rule: &str) {
+        let (verb, object) = (access.verb(), access.object());
+        if let Some(at) = self.row(&mut access) {
+            self.end_row(access.key, at, "failed", true);
+        }
+        let shown = self.shown(&access);
+        let text = format!("rejected by {rule}: {verb} {shown}");
+        self.add_notice(access.key, Level::Info, "policy", text);
+        let text = format!("{verb} {object} is not allowed: rejected by {rule} of the user");
+        self.respond(access.proc, access.ticket, Err(not_allowed(text)));
+    }
+
+    fn ask_access(&mut self, mut access: Access, outside: bool) {
+        if self.is_cancelling(access.key) || self.closing {
+            return self.respond(access.proc, access.ticket, Err(RpcError::cancelled()));
+        }
+        let option = |id: &str, name: String, kind: &str| PermissionOption {
+            id: id.to_owned(),
+            name,
+            kind: kind.to_owned(),
+        };
+        let mut options = vec![option("allow-once", "Allow once".to_owned(), "allow_once")];
+        if let Some(dir) = access.folder().filter(|_| outside)
+            && !self.is_wide(access.key, &dir)
+        {
+            let name = format!("Always in {dir}");
+            options.push(option("allow-always", name, "allow_always"));
+        }
+        options.push(option("reject-once", "Reject".to_owned(), "reject_once"));
+        if let Act::File(DiskOp::Write { content, .. }) = &access.act {
+            let path = access.object();
+            access.tool.content = vec![Content::written(path, None, content.clone())];
+        }
+        let entry = self.row(&mut access);
+        let title = match &access.act {
+            Act::Run(_) => access.object(),
+            Act::File(_) => access.tool.title.clone(),
+        };
+        let (proc, ticket, key) = (access.proc, access.ticket, access.key);
+        let asker = access.asker;
+        let ask = Ask::Access {
+            options,
+            access: Box::new(access),
+        };
+        self.ask(proc, Some(ticket), key, title, entry, asker, ask);
+    }
+
+    /// The user allowed it, this once or for all of the folder.
+    pub(crate) fn access_allowed(&mut self, access: Access, always: bool) {
+        if always
+            && let Some(dir) = access.folder()
+            && let Some(session) = self.sessions.get_mut(&access.key)
+        {
+            let write = matches!(access.act, Act::File(DiskOp::Write { .. }));
+            session.grants.push(Grant { dir, write });
+        }
+        self.go(access);
+    }
+
+    /// Does what was asked for.
+    fn go(&mut self, mut access: Access) {
+        let judged = access.judged.take().unwrap_or_default();
+        let key = access.key;
+        if !matches!(access.act, Act::File(DiskOp::Read { .. })) && !self.has_row(&access) {
+            self.row(&mut access);
+        }
+        match access.act {
+            Act::File(mut op) => {
+                let (DiskOp::Read { path, .. } | DiskOp::Write { path, .. }) = &mut op;
+                let said = path.clone();
+                let mut real = None;
+                if let Some(place) = judged.places.into_iter().next() {
+                    *path = place.open;
+                    real = Some(place.path);
+                }
+                let at = (key, access.asker);
+                self.ask_editor(access.proc, access.ticket, at, op, said, real, access.row);
+            }
+            Act::Run(run) => {
+                let number = self.start_terminal(access.proc, access.ticket, key, *run);
+                if let Some(at) = access.row {
+                    self.show_in_row(key, at, number);
+                }
+            }
+        }
+    }
+
+    /// Whether an open call of the agent's says the same: then that is the row. An edit that has not said where is this
+    /// one, and says so from now on.
+    fn has_row(&mut self, access: &Access) -> bool {
+        let home = self.home();
+        let Some(session) = self.sessions.get_mut(&access.key) else {
+            return true;
+        };
+        if access.row.is_some() {
+            return true;
+        }
+        let entries = session.transcript.entries().iter().enumerate().rev();
+        let open: Vec<(usize, &ToolCall)> = entries
+            .filter(|(_, entry)| !entry.done)
+            .filter_map(|(at, entry)| Some((at, entry.tool()?)))
+            .filter(|(_, tool)| !tool.is_over())
+            .collect();
+        let cwd = &session.cwd;
+        if open
+            .iter()
+            .any(|(_, tool)| says_the_same(tool, &access.tool, cwd, &home))
+        {
+            return true;
+        }
+        let vague = |tool: &ToolCall| tool.kind == "edit" && call::paths(tool).is_empty();
+        let Some(at) = open.iter().find(|(_, tool)| vague(tool)).map(|(at, _)| *at) else {
+            return false;
+        };
+        if matches!(access.act, Act::Run(_)) {
+            return false;
+        }
+        if let Some(tool) = session
+            .transcript
+            .get_mut(at)
+            .and_then(|entry| entry.tool_mut())
+        {
+            tool.locations.clone_from(&access.tool.locations);
+        }
+        self.outbox.entry(access.key, at);
+        true
+    }
+
+    /// Adds the row of what is asked for.
+    fn row(&mut self, access: &mut Access) -> Option<usize> {
+        let now = self.now.wall_ms;
+        let session = self.sessions.get_mut(&access.key)?;
+        if let Some(entry) = session.transcript.end_message(access.asker, now) {
+            self.outbox.entry(access.key, entry);
+        }
+        let id = &access.tool.id;
+        let at = session.transcript.add_tool(id, access.asker, now);
+        let entry = session.transcript.get_mut(at)?;
+        entry.text.clone_from(&access.tool.title);
+        if let Some(tool) = entry.tool_mut() {
+            *tool = access.tool.clone();
+            "in_progress".clone_into(&mut tool.status);
+        }
+        session.rows.push(at);
+        access.row = Some(at);
+        self.outbox.entry(access.key, at);
+        Some(at)
+    }
+
+    /// What a row was about is over.
+    pub(crate) fn end_row(&mut self, key: Key, at: usize, status: &str, rejected: bool) {
+        let now = self.now.wall_ms;
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let Some(entry) = session.transcript.get_mut(at) else {
+            return;
+        };
+        entry.done = true;
+        entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
+        if let Some(tool) = entry.tool_mut() {
+            status.clone_into(&mut tool.status);
+            tool.rejected |= rejected;
+        }
+        self.outbox.entry(key, at);
+    }
+
+    fn show_in_row(&mut self, key: Key, at: usize, terminal: u64) {
+        let id = wire_id(terminal);
+        if let Some(session) = self.sessions.get_mut(&key)
+            && let Some(tool) = session
+                .transcript
+                .get_mut(at)
+                .and_then(|entry| entry.tool_mut())
+        {
+            tool.content.push(Content::Terminal {
+                id: id.clone(),
+                output: crate::tools::output::Output::default(),
+                exit: None,
+            });
+        }
+        self.show_terminal(key, at, &id);
+    }
+
+    /// A command whose row is ours ended.
+    pub(crate) fn end_row_of_terminal(&mut self, key: Key, at: usize, well: bool) {
+        let is_ours = self.sessions.get(&key).is_some_and(|session| {
+            let tool = session.transcript.get(at).and_then(|entry| entry.tool());
+            session.rows.contains(&at) && tool.is_some_and(|tool| !tool.is_over())
+        });
+        if is_ours {
+            self.end_row(key, at, if well { "completed" } else { "failed" }, false);
+        }
+    }
+
+    /// A command the agent announces after the fact goes on in the row that is there, when it says the same.
+    pub(crate) fn adopt_row(
+        &mut self,
+        key: Key,
+        parent: Option<usize>,
+        news: &acp::types::ToolCall,
+    ) {
+        let home = self.home();
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let id = news.id.as_str();
+        if session.rows.is_empty() || session.transcript.own_tool(id, parent).is_some() {
+            return;
+        }
+        let mut said = ToolCall {
+            kind: "other".to_owned(),
+            ..ToolCall::default()
+        };
+        said.apply(news.clone());
+        let shows = |tool: &ToolCall| {
+            tool.content.iter().any(|content| {
+                matches!(content, Content::Terminal { id, .. }
+                    if said.content.iter().any(|c| matches!(c, Content::Terminal { id: shown, .. } if shown == id)))
+            })
+        };
+        let from = session.transcript.turn();
+        let found = session.rows.iter().rposition(|&at| {
+            let tool = session.transcript.get(at).and_then(|entry| entry.tool());
+            let tool = tool.filter(|tool| at >= from && tool.kind == "execute" && !tool.rejected);
+            tool.is_some_and(|tool| {
+                let same = says_the_same(&said, tool, &session.cwd, &home);
+                same || (said.command().is_none() && shows(tool))
+            })
+        });
+        if let Some(at) = found {
+            let row = session.rows.remove(at);
+            session.transcript.alias_tool(id, parent, row);
+        }
+    }
+
+    /// Takes back what is still being judged, and answers it as cancelled.
+    pub(crate) fn cancel_accesses(&mut self, matches: impl Fn(&Access) -> bool) {
+        for access in self.take_accesses(matches) {
+            self.respond(access.proc, access.ticket, Err(RpcError::cancelled()));
+            self.serve_judged(access.proc);
+        }
+    }
+
+    /// Takes back what is still being judged; whoever waits for it has been answered.
+    pub(crate) fn take_accesses(&mut self, matches: impl Fn(&Access) -> bool) -> Vec<Access> {
+        let ids: Vec<AccessId> = self
+            .accesses
+            .iter()
+            .filter(|(_, access)| matches(access))
+            .map(|(id, _)| *id)
+            .collect();
+        ids.iter()
+            .filter_map(|id| self.accesses.remove(id))
+            .collect()
+    }
+
+    /// A permission was judged. One that changed meanwhile is judged again.
+    fn on_judged_decision(&mut self, id: DecisionId, revision: u64, judged: Judged) {
+        let Some(decision) = self.decisions.get_mut(&id) else {
+            return;
+        };
+        if decision.revision != revision {
+            return;
+        }
+        decision.judged = Some(judged);
+        let proc = decision.proc;
+        if decision.checked {
+            return self.decide_permission(id);
+        }
+        self.serve_judged(proc);
+    }
+
+    fn decide_permission(&mut self, id: DecisionId) {
+        let Some(decision) = self.decisions.get_mut(&id) else {
+            return;
+        };
+        let judged = decision.judged.take().unwrap_or_default();
+        decision.places = judged.places;
+        decision.checked = true;
+        let (key, entry) = (decision.key, decision.entry);
+        let said = match judged.rule {
+            Some((Action::Ask, _)) => None,
+            Some(said) => Some(said),
+            None => self.sessions.get(&key).and_then(|session| {
+                let tool = session.transcript.get(entry?)?.tool()?;
+                session.always.get(&call::signature(tool)).cloned()
+            }),
+        };
+        if let Some((action, rule)) = said
+            && self.answer_by_rule(id, action, rule)
+        {
+            return;
+        }
+        self.announce(id);
+    }
+}
+
+/// Whether two calls are about the same command, or the same file.
+fn says_the_same(said: &ToolCall, done: &ToolCall, cwd: &str, home: &str) -> bool {
+    if done.kind == "execute" {
+        let (Some(said), Some(done)) = (said.command(), done.command()) else {
+            return false;
+        };
+        return said.trim() == done.trim();
+    }
+    let at = |path: &str| paths::tidy(&paths::absolute(cwd, home, path));
+    let paths = said.changed_paths();
+    done.locations.iter().any(|location| {
+        let written = at(&location.path);
+        paths.iter().any(|path| at(path) == written)
+    })
+}
+
+/// What an agent sent of a command, as the input of a tool call.
+pub(crate) fn given_of(request: &acp::types::CreateTerminalRequest) -> Map<String, Value> {
+    let mut given = Map::new();
+    given.insert("command".to_owned(), json!(request.command));
+    if !request.args.is_empty() {
+        given.insert("args".to_owned(), json!(request.args));
+    }
+    if let Some(cwd) = &request.cwd {
+        given.insert("cwd".to_owned(), json!(cwd));
+    }
+    if !request.env.is_empty() {
+        let env: Map<String, Value> = request
+            .env
+            .iter()
+            .map(|pair| (pair.name.clone(), json!(pair.value)))
+            .collect();
+        given.insert("env".to_owned(), Value::Object(env));
+    }
+    given
+}
+
+fn not_allowed(text: String) -> RpcError {
+    RpcError::new(NOT_ALLOWED, text)
+}

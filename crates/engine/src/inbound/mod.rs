@@ -1,0 +1,6 @@
+//! What agents send: updates, requests, Cursor's own methods, and files and commands held against the rules.
+
+pub mod access;
+pub mod cursor;
+pub mod serve;
+pub mod updates;

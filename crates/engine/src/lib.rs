@@ -1,0 +1,44 @@
+//! State and decisions: agents, sessions, what they said, what needs the user. No IO.
+//!
+//! What happened comes in by a call (`on_…` from the driver, the others from the editor); what is to be done goes out
+//! as an [`effect`]; what the editor has to hear is noted for the [`screen`]. `engine.rs` has the state and the calls
+//! that concern all of it. The rest is in rooms:
+//!
+//! - [`agents`] — a process and its wire: `agent.rs` (what is known of one), `launch.rs` (how it is started, how it ended),
+//!   `connect.rs` (handshake, login), `sign_in.rs` (the key or token Cursor is started with), `failure.rs` (one that is
+//!   gone), `fallback.rs` (a program without `acp`), `cli_config.rs` (Cursor's own settings), `env.rs` (what agents
+//!   inherit), `wire_log.rs` (what went over the wire).
+//! - [`sessions`] — a conversation: `session.rs`, `start.rs` (new, load, resume, list), `switch.rs` (modes, models,
+//!   options), `turn.rs` (prompts, queue, cancel), `told_failure.rs` (failures told as answers), `transcript.rs` and
+//!   `entry.rs`, `subagents.rs` (sessions inside sessions), `todos.rs`, `context.rs` (how full the context is),
+//!   `watching.rs` (what the review hears).
+//! - [`tools`] — tool calls: `tool_call.rs`, `tool_result.rs`, `diff.rs` (its words, its headers), `output.rs` (what a
+//!   command wrote, as a terminal would show it), `terminals.rs`.
+//! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: permissions, files, terminals,
+//!   forms), `access.rs` (files and commands held against the rules first), `cursor.rs` (Cursor's own methods).
+//! - [`decide`] — what needs the user: `decision.rs`, `conflict.rs` (unsaved text an agent would write over).
+//! - [`policy`] — rules, the fence around the workspace, paths, and what a call is about.
+//! - [`screen`] — `outbox.rs` (what the editor has yet to hear, merged), `drain.rs` (hands it out in pieces), `view.rs`
+//!   (as plain tables).
+//! - [`secrets`] — the one redactor.
+//! - [`text`], [`ids`] — cutting text; the numbers things have.
+//!
+//! The crate has no tokio, rustix or `store`; `clippy.toml` and `scripts/lint` refuse files, processes, threads, clocks
+//! and the environment.
+#![cfg_attr(not(test), deny(clippy::disallowed_types, clippy::disallowed_methods))]
+#![cfg_attr(test, allow(clippy::disallowed_types, clippy::disallowed_methods))]
+
+pub mod agents;
+pub mod decide;
+pub mod effect;
+mod engine;
+pub mod ids;
+pub mod inbound;
+pub mod policy;
+pub mod screen;
+pub mod secrets;
+pub mod sessions;
+pub mod text;
+pub mod tools;
+
+pub use engine::{EditorCall, Engine, News, Now, Refused};

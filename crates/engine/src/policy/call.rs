@@ -1,0 +1,657 @@
+//! What a call is about, read from everything the agent said of it: rules and cards go by this, not by its title.
+
+use serde_json::{Map, Value};
+
+use super::commands::quote;
+use crate::tools::tool_call::{Content, ToolCall};
+
+/// Where tools are given a command.
+const COMMAND_KEYS: [&str; 6] = [
+    "command",
+    "cmd",
+    "commands",
+    "shell_command",
+    "bash_command",
+    "script",
+];
+/// Where they are given a file or a directory.
+const PATH_KEYS: [&str; 22] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "file_path",
+    "filePath",
+    "file_paths",
+    "filePaths",
+    "filename",
+    "fileName",
+    "abs_path",
+    "absolute_path",
+    "absolutePath",
+    "target_file",
+    "targetFile",
+    "notebook_path",
+    "old_path",
+    "new_path",
+    "source",
+    "destination",
+    "directory",
+    "dir_path",
+];
+/// Where they are given the directory a command runs in.
+const CWD_KEYS: [&str; 5] = [
+    "cwd",
+    "workdir",
+    "working_directory",
+    "workingDirectory",
+    "dir",
+];
+const ENV_KEYS: [&str; 4] = ["env", "environment", "envVars", "env_vars"];
+const URL_KEYS: [&str; 3] = ["url", "urls", "uri"];
+/// The words of an editing tool that calls its operations commands.
+const EDITOR_WORDS: [&str; 5] = ["view", "create", "str_replace", "insert", "undo_edit"];
+/// So many variables and fields of an input are in a card; the details have all.
+const MAX_FACTS: usize = 100;
+/// How deep an input is looked into.
+const MAX_DEPTH: usize = 6;
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct McpTool {
+    /// The server, where the agent says which.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+}
+
+/// A call, as rules see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Call {
+    /// The name in `agents`.
+    pub agent: String,
+    /// The kind the agent said.
+    pub said_kind: String,
+    /// What it comes to: a call with a command in its input runs that, whatever it is called.
+    pub kind: String,
+    /// The command it runs.
+    pub command: Option<String>,
+    /// What may be its command where it does not say.
+    pub title: String,
+    /// Files and directories, as the agent wrote them.
+    pub paths: Vec<String>,
+    /// The tool's own name.
+    pub tool: Option<String>,
+    /// The tool is one of an MCP server.
+    pub mcp: Option<McpTool>,
+}
+
+impl Call {
+    /// What is known of a tool call.
+    pub fn of(agent: &str, tool: &ToolCall) -> Self {
+        let command = tool.command();
+        let input = tool.raw_input.as_ref();
+        let fetches = || {
+            matches!(tool.kind.as_str(), "" | "other" | "read" | "search")
+                && input.is_some_and(|input| has_address(input, 0))
+        };
+        let kind = if command.is_some() {
+            "execute"
+        } else if fetches() {
+            "fetch"
+        } else if tool.kind.is_empty() {
+            "other"
+        } else {
+            &tool.kind
+        };
+        Self {
+            agent: agent.to_owned(),
+            said_kind: tool.kind.clone(),
+            kind: kind.to_owned(),
+            command,
+            title: tool.title.clone(),
+            paths: paths(tool),
+            tool: tool_name(tool),
+            mcp: mcp_tool(tool),
+        }
+    }
+
+    /// The names a rule may call the tool by.
+    pub fn names(&self) -> Vec<String> {
+        let mcp = self
+            .mcp
+            .as_ref()
+            .map(|mcp| format!("{}/{}", mcp.server, mcp.tool));
+        mcp.into_iter().chain(self.tool.clone()).collect()
+    }
+}
+
+/// What the user has to see of a call beside its command, its text and its files.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Facts {
+    /// What it comes to, whatever the agent calls it.
+    pub kind: String,
+    /// The tool's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The server and the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
+    /// What the agent calls it, where that is not the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Where its command runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Its environment, `NAME=value`.
+    pub env: Vec<String>,
+    /// The rest of its input: names and values.
+    pub input: Vec<(String, String)>,
+}
+
+impl Facts {
+    /// What is known of a tool call.
+    pub fn of(tool: &ToolCall) -> Self {
+        let call = Call::of("", tool);
+        let none = Map::new();
+        let fields = tool
+            .raw_input
+            .as_ref()
+            .and_then(Value::as_object)
+            .unwrap_or(&none);
+        let runs = call.command.is_some();
+        let is_shown = |key: &str, value: &Value| {
+            let command =
+                ["args", "arguments", "argv"].contains(&key) || COMMAND_KEYS.contains(&key);
+            let known = |text: &str| call.paths.iter().any(|path| path == text);
+            (runs && command && !value.is_object())
+                || CWD_KEYS.contains(&key)
+                || ENV_KEYS.contains(&key)
+                || (PATH_KEYS.contains(&key) && value.as_str().is_some_and(known))
+        };
+        let title = tool.title.trim().trim_matches('`').trim();
+        let said = call.command.as_deref().map(str::trim);
+        let says_less = said.is_some_and(|command| command != title) && !title.is_empty();
+        Self {
+            title: says_less.then(|| title.to_owned()),
+            cwd: tool.raw_input.as_ref().and_then(cwd_in).map(str::to_owned),
+            env: ENV_KEYS
+                .iter()
+                .find_map(|key| fields.get(*key))
+                .map(pairs)
+                .unwrap_or_default(),
+            input: fields
+                .iter()
+                .filter(|(key, value)| !is_shown(key, value))
+                .map(|(key, value)| (key.clone(), text_of(value)))
+                .collect(),
+            kind: call.kind,
+            tool: call.tool,
+            mcp: call.mcp,
+        }
+    }
+}
+
+impl Facts {
+    /// The same with each text as it is to be shown, and at most `MAX_FACTS` of each kind.
+    #[must_use]
+    pub fn each(self, shown: impl Fn(&str) -> String) -> Self {
+        let all = |mut list: Vec<(String, String)>| {
+            let left = list.len().saturating_sub(MAX_FACTS);
+            list.truncate(MAX_FACTS);
+            if left > 0 {
+                list.push((
+                    "more: ".to_owned(),
+                    format!("{left} left out; `d` shows all"),
+                ));
+            }
+            list
+        };
+        let env = self.env.into_iter().map(|pair| (pair, String::new()));
+        let env = all(env.collect()).into_iter();
+        Self {
+            kind: shown(&self.kind),
+            tool: self.tool.as_deref().map(&shown),
+            mcp: self.mcp.map(|mcp| McpTool {
+                server: shown(&mcp.server),
+                tool: shown(&mcp.tool),
+            }),
+            title: self.title.as_deref().map(&shown),
+            cwd: self.cwd.as_deref().map(&shown),
+            env: env
+                .map(|(pair, more)| shown(&format!("{pair}{more}")))
+                .collect(),
+            input: all(self.input)
+                .into_iter()
+                .map(|(name, value)| (shown(&name), shown(&value)))
+                .collect(),
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// An environment: a table, or a list of `NAME=value` or of names and values.
+fn pairs(env: &Value) -> Vec<String> {
+    match env {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| format!("{name}={}", text_of(value)))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| match (item.get("name"), item.get("value")) {
+                (Some(name), Some(value)) => format!("{}={}", text_of(name), text_of(value)),
+                _ => text_of(item),
+            })
+            .collect(),
+        other => vec![text_of(other)],
+    }
+}
+
+/// The command in a tool's input, with its arguments.
+pub fn command_in(input: &Value) -> Option<String> {
+    find_command(input, 0)
+}
+
+fn find_command(input: &Value, depth: usize) -> Option<String> {
+    let fields = input.as_object().filter(|_| depth < MAX_DEPTH)?;
+    for key in COMMAND_KEYS {
+        let Some(command) = fields.get(key).and_then(|value| words(key, value, fields)) else {
+            continue;
+        };
+        let edits = EDITOR_WORDS.contains(&command.as_str()) && fields.contains_key("path");
+        if !edits {
+            return Some(command);
+        }
+    }
+    fields
+        .values()
+        .find_map(|value| find_command(value, depth + 1))
+}
+
+fn words(key: &str, value: &Value, fields: &Map<String, Value>) -> Option<String> {
+    let list = |items: &[Value]| -> Vec<String> {
+        items
+            .iter()
+            .map(|item| {
+                item.as_str()
+                    .map_or_else(|| item.to_string(), str::to_owned)
+            })
+            .collect()
+    };
+    match value {
+        Value::String(command) if !command.trim().is_empty() => {
+            let args = ["args", "arguments", "argv"]
+                .iter()
+                .find_map(|key| fields.get(*key)?.as_array())
+                .filter(|args| !args.is_empty());
+            Some(match args {
+                Some(args) => format!("{command} {}", quote(&list(args))),
+                None => command.clone(),
+            })
+        }
+        Value::Array(items) if !items.is_empty() && key == "commands" => {
+            Some(list(items).join("\n"))
+        }
+        Value::Array(items) if !items.is_empty() => Some(quote(&list(items))),
+        _ => None,
+    }
+}
+
+fn has_address(input: &Value, depth: usize) -> bool {
+    let is_address = |text: &str| text.contains("://") && super::paths::from_uri(text).is_none();
+    match input {
+        Value::Object(fields) if depth < MAX_DEPTH => fields.iter().any(|(key, value)| {
+            let named = URL_KEYS.contains(&key.as_str()) || PATH_KEYS.contains(&key.as_str());
+            let addressed = match value {
+                Value::String(text) => is_address(text),
+                Value::Array(items) => items.iter().filter_map(Value::as_str).any(is_address),
+                _ => false,
+            };
+            (named && addressed) || has_address(value, depth + 1)
+        }),
+        Value::Array(items) if depth < MAX_DEPTH => {
+            items.iter().any(|item| has_address(item, depth + 1))
+        }
+        _ => false,
+    }
+}
+
+/// Every path a call says it is about: in its diffs, its locations and its input.
+pub fn paths(tool: &ToolCall) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    let mut add = |path: &str| {
+        if !path.is_empty() && !list.iter().any(|known| known == path) {
+            list.push(path.to_owned());
+        }
+    };
+    for content in &tool.content {
+        if let Content::Diff { path, .. } = content {
+            add(path);
+        }
+    }
+    tool.locations.iter().for_each(|at| add(&at.path));
+    if let Some(input) = &tool.raw_input {
+        input_paths(input, 0, &mut add);
+    }
+    list
+}
+
+fn input_paths(input: &Value, depth: usize, add: &mut impl FnMut(&str)) {
+    match input {
+        Value::Object(fields) if depth < MAX_DEPTH => {
+            for (key, value) in fields {
+                let known = PATH_KEYS.contains(&key.as_str()) || CWD_KEYS.contains(&key.as_str());
+                let is_file = |text: &&str| known || super::paths::from_uri(text).is_some();
+                match value {
+                    Value::String(text) => Some(text.as_str())
+                        .filter(is_file)
+                        .filter(|text| is_path(text))
+                        .into_iter()
+                        .for_each(&mut *add),
+                    Value::Array(items) => {
+                        items
+                            .iter()
+                            .filter_map(Value::as_str)
+                            .filter(is_file)
+                            .filter(|text| is_path(text))
+                            .for_each(&mut *add);
+                        items
+                            .iter()
+                            .for_each(|item| input_paths(item, depth + 1, add));
+                    }
+                    other => input_paths(other, depth + 1, add),
+                }
+            }
+        }
+        Value::Array(items) if depth < MAX_DEPTH => items
+            .iter()
+            .for_each(|item| input_paths(item, depth + 1, add)),
+        _ => {}
+    }
+}
+
+/// An address is none, and neither is a text.
+fn is_path(text: &str) -> bool {
+    !text.contains('\n') && (!text.contains("://") || super::paths::from_uri(text).is_some())
+}
+
+/// The directory its command runs in, where the call says so.
+pub fn cwd_in(input: &Value) -> Option<&str> {
+    CWD_KEYS
+        .iter()
+        .find_map(|key| input.get(*key)?.as_str())
+        .filter(|dir| !dir.is_empty())
+}
+
+/// The tool's name: said, or in the agent's own fields.
+pub fn tool_name(tool: &ToolCall) -> Option<String> {
+    let said = tool.name.clone().or_else(|| {
+        let meta = tool.extra.get("_meta")?;
+        find_text(meta, &["toolName", "tool_name", "_toolName"], 0)
+    });
+    said.or_else(|| {
+        let input = tool.raw_input.as_ref()?;
+        input.get("_toolName")?.as_str().map(str::to_owned)
+    })
+    .filter(|name| !name.is_empty())
+}
+
+/// The MCP tool behind a call. Agents say it in the tool's name, in the input or in the title.
+pub fn mcp_tool(tool: &ToolCall) -> Option<McpTool> {
+    let by_name = |name: &str| {
+        let rest = name
+            .strip_prefix("mcp__")
+            .and_then(|rest| rest.split_once("__"))
+            .or_else(|| name.strip_prefix("mcp_")?.split_once('_'))
+            .or_else(|| name.strip_prefix("mcp:")?.split_once([':', '/']))?;
+        Some(mcp(rest.0, rest.1))
+    };
+    let named = tool_name(tool);
+    if let Some(found) = named.as_deref().and_then(by_name) {
+        return Some(found);
+    }
+    if let Some(found) = by_name(tool.title.trim()) {
+        return Some(found);
+    }
+    let text = |value: &Value, keys: &[&str]| {
+        keys.iter()
+            .find_map(|key| value.get(*key)?.as_str())
+            .map(str::to_owned)
+    };
+    let server_keys = [
+        "server",
+        "serverName",
+        "server_name",
+        "mcpServer",
+        "mcp_server",
+    ];
+    let tool_keys = ["tool", "toolName", "tool_name", "name"];
+    let sources = [tool.raw_input.as_ref(), tool.extra.get("_meta")];
+    for source in sources.into_iter().flatten() {
+        let nested = ["mcp", "invocation", "mcpTool"];
+        let all = std::iter::once(source).chain(nested.iter().filter_map(|key| source.get(*key)));
+        for value in all {
+            if let Some(server) = text(value, &server_keys)
+                && let Some(tool) = text(value, &tool_keys).or_else(|| named.clone())
+            {
+                return Some(mcp(&server, &tool));
+            }
+        }
+    }
+    // Gemini and Qwen: `list_issues (github MCP Server): {…}`.
+    let (before, after) = tool.title.split_once(" (")?;
+    let server = after.split_once(" MCP Server)")?.0;
+    Some(mcp(server, before.trim()))
+}
+
+fn mcp(server: &str, tool: &str) -> McpTool {
+    McpTool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+    }
+}
+
+fn find_text(value: &Value, keys: &[&str], depth: usize) -> Option<String> {
+    let fields = value.as_object().filter(|_| depth < 3)?;
+    keys.iter()
+        .find_map(|key| fields.get(*key)?.as_str().map(str::to_owned))
+        .or_else(|| {
+            fields
+                .values()
+                .find_map(|value| find_text(value, keys, depth + 1))
+        })
+}
+
+/// All that makes a call what it is, as one text: an “always” holds for the same text only.
+pub fn signature(tool: &ToolCall) -> String {
+    let diffs: Vec<Value> = tool
+        .content
+        .iter()
+        .filter_map(|content| match content {
+            Content::Diff { path, old, new, .. } => Some(serde_json::json!([path, old, new])),
+            _ => None,
+        })
+        .collect();
+    let mut paths = paths(tool);
+    paths.sort();
+    let name = tool_name(tool);
+    serde_json::json!([tool.kind, name, tool.title, tool.raw_input, paths, diffs]).to_string()
+}
+
+/// Everything of a call that is shown to the user: when it changes, what was shown was another call.
+pub fn shown(tool: &ToolCall) -> String {
+    let texts: Vec<&str> = tool
+        .content
+        .iter()
+        .filter_map(|content| match content {
+            Content::Text(output) => Some(output.text()),
+            _ => None,
+        })
+        .collect();
+    let locations: Vec<_> = tool
+        .locations
+        .iter()
+        .map(|at| (&at.path, at.line))
+        .collect();
+    let words = serde_json::json!([texts, locations]);
+    format!("{}{words}", signature(tool))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(kind: &str, title: &str, input: Value) -> ToolCall {
+        ToolCall {
+            kind: kind.to_owned(),
+            title: title.to_owned(),
+            raw_input: Some(input),
+            ..ToolCall::default()
+        }
+    }
+
+    #[test]
+    fn a_command_is_found_with_its_arguments() {
+        let check = |input: Value, expected: Option<&str>| {
+            assert_eq!(command_in(&input).as_deref(), expected, "{input}");
+        };
+        check(json!({ "command": "ls -l" }), Some("ls -l"));
+        check(
+            json!({ "cmd": ["bash", "-lc", "rm x"] }),
+            Some("bash -lc 'rm x'"),
+        );
+        check(
+            json!({ "command": "git", "args": ["push", "-f"] }),
+            Some("git push -f"),
+        );
+        check(json!({ "arguments": { "command": "ls" } }), Some("ls"));
+        check(json!({ "commands": ["a", "b"] }), Some("a\nb"));
+        check(json!({ "command": "view", "path": "x" }), None);
+        check(json!({ "command": "" }), None);
+        check(json!({ "path": "x" }), None);
+        check(json!("ls"), None);
+    }
+
+    #[test]
+    fn a_read_with_a_command_runs_it_and_one_with_an_address_fetches() {
+        let kind = |tool: &ToolCall| Call::of("x", tool).kind;
+        assert_eq!(
+            kind(&tool("read", "Read", json!({ "command": "rm x" }))),
+            "execute"
+        );
+        assert_eq!(
+            kind(&tool("read", "Read", json!({ "url": "https://x" }))),
+            "fetch"
+        );
+        assert_eq!(
+            kind(&tool("read", "Read", json!({ "path": "http://x/a" }))),
+            "fetch"
+        );
+        assert_eq!(
+            kind(&tool("read", "Read", json!({ "path": "file:///x/a" }))),
+            "read"
+        );
+        assert_eq!(
+            kind(&tool(
+                "edit",
+                "Edit",
+                json!({ "path": "x", "text": "see http://x" })
+            )),
+            "edit"
+        );
+        assert_eq!(kind(&tool("", "?", json!({}))), "other");
+    }
+
+    #[test]
+    fn paths_are_those_of_the_input_too() {
+        let call = tool(
+            "edit",
+            "Edit",
+            json!({ "file_path": "a", "edits": [{ "path": "b" }], "more": { "paths": ["c", "d"] }, "to": "file:///e", "text": "x" }),
+        );
+        let mut found = paths(&call);
+        found.sort();
+        assert_eq!(found, ["a", "b", "c", "d", "file:///e"]);
+    }
+
+    #[test]
+    fn an_mcp_tool_is_known_however_it_is_said() {
+        let named = |name: &str| ToolCall {
+            name: Some(name.to_owned()),
+            ..ToolCall::default()
+        };
+        let check = |tool: &ToolCall, expected: Option<(&str, &str)>| {
+            assert_eq!(
+                mcp_tool(tool),
+                expected.map(|(server, name)| mcp(server, name)),
+                "{tool:?}"
+            );
+        };
+        check(
+            &named("mcp__github__list_issues"),
+            Some(("github", "list_issues")),
+        );
+        check(&named("Read"), None);
+        check(
+            &tool("read", "list_issues (github MCP Server): {}", json!({})),
+            Some(("github", "list_issues")),
+        );
+        check(&tool("other", "mcp__a__b", json!({})), Some(("a", "b")));
+        check(
+            &tool(
+                "other",
+                "x",
+                json!({ "server": "a", "tool": "b", "arguments": {} }),
+            ),
+            Some(("a", "b")),
+        );
+        let mut meta = tool("read", "x", json!({}));
+        meta.extra.insert(
+            "_meta".to_owned(),
+            json!({ "claudeCode": { "toolName": "mcp__a__b" } }),
+        );
+        check(&meta, Some(("a", "b")));
+        check(&tool("read", "Read a (b)", json!({ "path": "a" })), None);
+    }
+
+    #[test]
+    fn facts_are_bounded() {
+        let env: Map<String, Value> = (0..500).map(|n| (format!("N{n}"), json!("x"))).collect();
+        let facts = Facts::of(&tool("execute", "t", json!({ "command": "x", "env": env })));
+        let shown = facts.each(|text| text.chars().take(20).collect());
+        assert_eq!(shown.env.len(), MAX_FACTS + 1);
+        assert!(shown.env[MAX_FACTS].starts_with("more: 400 left out"));
+    }
+
+    #[test]
+    fn an_always_is_for_the_whole_call() {
+        let base = json!({ "command": "make", "cwd": "/a", "env": { "X": "1" } });
+        let same = signature(&tool("execute", "make", base.clone()));
+        assert_eq!(same, signature(&tool("execute", "make", base.clone())));
+        for (key, value) in [
+            ("command", json!("make clean")),
+            ("cwd", json!("/b")),
+            ("env", json!({ "X": "2" })),
+            ("timeout", json!(1)),
+        ] {
+            let mut other = base.clone();
+            other[key] = value;
+            assert_ne!(same, signature(&tool("execute", "make", other)), "{key}");
+        }
+        assert_ne!(same, signature(&tool("read", "make", base.clone())));
+        assert_ne!(same, signature(&tool("execute", "other", base.clone())));
+        let mut named = tool("execute", "make", base);
+        named.name = Some("shell".to_owned());
+        assert_ne!(same, signature(&named));
+    }
+}

@@ -1,0 +1,296 @@
+//! Hands what changed to the editor: oldest first, a bounded piece at a time.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::effect::DiskOp;
+use crate::engine::{Engine, News};
+use crate::ids::{DecisionId, EditorId, Key, ResultId};
+use crate::screen::outbox::Item;
+use crate::screen::view::{DecisionView, Depth, EntryView, Status, entry_view};
+use crate::text::{MESSAGE_BYTES, passage};
+
+/// What making a small table costs beside its text, as bytes of the budget of a drain.
+const TABLE_BYTES: usize = 200;
+/// What an entry or a status costs: tables of tables, so that one drain makes a few dozen of them and not hundreds.
+const NESTED_BYTES: usize = 1_500;
+
+/// A text of this size is not cut for the sake of the budget: each piece costs a change of its own.
+const WHOLE_BYTES: usize = 2 * 1024;
+
+/// One thing that changed.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Change {
+    /// Text at the end of an entry.
+    Append {
+        key: Key,
+        entry: usize,
+        text: String,
+    },
+    /// An entry, new or to be drawn anew.
+    Entry {
+        key: Key,
+        entry: usize,
+        data: Box<EntryView>,
+    },
+    /// The status of a session.
+    Status { key: Key, data: Box<Status> },
+    /// An autocommand.
+    Event {
+        key: Key,
+        name: &'static str,
+        data: Value,
+    },
+    /// A decision waits.
+    Decision {
+        key: Key,
+        id: DecisionId,
+        data: Box<DecisionView>,
+    },
+    /// A decision is over.
+    Decided {
+        key: Key,
+        id: DecisionId,
+        how: &'static str,
+    },
+    /// Something the editor has to do.
+    Editor {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<Key>,
+        id: EditorId,
+        request: EditorRequest,
+    },
+    /// It need not do it any more.
+    Withdrawn { id: EditorId },
+    /// The answer to a call.
+    Result {
+        id: ResultId,
+        ok: bool,
+        value: Value,
+    },
+    /// A file changed on disk.
+    Edited { key: Key, path: String },
+    /// What is undecided about these files changed.
+    Reviewed { paths: Vec<String> },
+    /// To be shown at once.
+    Notify {
+        key: Key,
+        level: &'static str,
+        message: String,
+    },
+}
+
+/// What the editor has to do.
+#[derive(Debug, Serialize)]
+pub struct EditorRequest {
+    op: &'static str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+}
+
+impl Engine {
+    /// The oldest changes, about `max_bytes` of them, and whether there are more.
+    pub fn drain(&mut self, max_bytes: usize) -> (Vec<Change>, bool) {
+        let mut changes = Vec::new();
+        let mut left = max_bytes;
+        while left > 0 {
+            let Some(item) = self.outbox.pop() else { break };
+            left = left.saturating_sub(match item {
+                Item::Entry { .. } | Item::Status { .. } => NESTED_BYTES,
+                _ => TABLE_BYTES,
+            });
+            match item {
+                Item::Append { key, entry } => {
+                    left = self.hand_out(key, entry, false, left, &mut changes)
+                }
+                Item::Entry { key, entry } => {
+                    left = self.hand_out(key, entry, true, left, &mut changes)
+                }
+                Item::Status { key } => {
+                    if let Some(status) = self.status(key) {
+                        changes.push(Change::Status {
+                            key,
+                            data: Box::new(status),
+                        });
+                    }
+                }
+                Item::Other(news) => changes.extend(self.news(news)),
+            }
+        }
+        (changes, !self.outbox.is_empty())
+    }
+
+    /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. Of one whose text only
+    /// grows the text is not repeated; with `anew` the entry itself follows it.
+    fn hand_out(
+        &mut self,
+        key: Key,
+        entry: usize,
+        anew: bool,
+        mut left: usize,
+        changes: &mut Vec<Change>,
+    ) -> usize {
+        let session = self.sessions.get_mut(&key);
+        let Some(found) = session.and_then(|session| session.transcript.get_mut(entry)) else {
+            return left;
+        };
+        let number = entry + 1;
+        if !found.streams() {
+            // Drawn as a whole, so handed out as a whole.
+            left = left.saturating_sub(found.text.len());
+            let data = Box::new(entry_view(found, found.text.clone(), Depth::Preview));
+            changes.push(Change::Entry {
+                key,
+                entry: number,
+                data,
+            });
+            return left;
+        }
+        let known = found.sent > 0;
+        let from = found.sent;
+        let (text, rest) = piece(&found.text, from, left.max(WHOLE_BYTES));
+        let (text, end) = (text.to_owned(), from + text.len());
+        left = left.saturating_sub(text.len());
+        found.sent = end;
+        match (anew, known) {
+            (true, true) => {
+                if !text.is_empty() {
+                    changes.push(Change::Append {
+                        key,
+                        entry: number,
+                        text,
+                    });
+                }
+                if rest.is_none() {
+                    let data = Box::new(entry_view(found, String::new(), Depth::Preview));
+                    changes.push(Change::Entry {
+                        key,
+                        entry: number,
+                        data,
+                    });
+                }
+            }
+            (true, false) => {
+                let mut view = entry_view(found, text, Depth::Preview);
+                // The rest comes as appends, and then the entry once more as what it is.
+                view.done &= rest.is_none();
+                changes.push(Change::Entry {
+                    key,
+                    entry: number,
+                    data: Box::new(view),
+                });
+            }
+            (false, _) if text.is_empty() => {}
+            (false, _) => changes.push(Change::Append {
+                key,
+                entry: number,
+                text,
+            }),
+        }
+        if rest.is_some() {
+            self.outbox.put_back(key, entry, anew);
+        }
+        left
+    }
+
+    fn news(&self, news: News) -> Option<Change> {
+        Some(match news {
+            News::Event { key, name, data } => Change::Event { key, name, data },
+            News::Decision { id } => {
+                // Gone by now: nobody needs to see it come.
+                let decision = self.decisions.get(&id)?;
+                Change::Decision {
+                    key: decision.key,
+                    id,
+                    data: Box::new(self.decision_view(decision)),
+                }
+            }
+            News::Decided { id, key, how } => Change::Decided { key, id, how },
+            News::Withdrawn { id } => Change::Withdrawn { id },
+            News::Editor { id, op } => {
+                // Taken back before the editor heard of it.
+                let key = self.editor.get(&id)?.key;
+                let request = match op {
+                    DiskOp::Read { path, line, limit } => EditorRequest {
+                        op: "read",
+                        path,
+                        line,
+                        limit,
+                        content: None,
+                    },
+                    DiskOp::Write { path, content } => EditorRequest {
+                        op: "write",
+                        path,
+                        line: None,
+                        limit: None,
+                        content: Some(content),
+                    },
+                };
+                Change::Editor {
+                    key: Some(key),
+                    id,
+                    request,
+                }
+            }
+            News::Result { id, result } => match result {
+                Ok(value) => Change::Result {
+                    id,
+                    ok: true,
+                    value,
+                },
+                Err(message) => Change::Result {
+                    id,
+                    ok: false,
+                    value: Value::String(passage(&message, MESSAGE_BYTES)),
+                },
+            },
+            News::Edited { key, path } => Change::Edited { key, path },
+            News::Reviewed { paths } => Change::Reviewed { paths },
+            News::Notify {
+                key,
+                level,
+                message,
+            } => Change::Notify {
+                key,
+                level,
+                message,
+            },
+        })
+    }
+
+    /// Hands out the whole conversation again, from its beginning, for a buffer that is empty. What the editor has not
+    /// heard yet comes as a part of it, and not a second time.
+    pub fn retell(&mut self, key: Key) {
+        self.outbox.forget_entries(key);
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        for at in 0..session.transcript.entries().len() {
+            if let Some(entry) = session.transcript.get_mut(at) {
+                entry.sent = 0;
+            }
+            self.outbox.entry(key, at);
+        }
+    }
+}
+
+/// The text from `from` on, at most `max` bytes of it, cut after a line or else between characters; where the rest begins.
+fn piece(text: &str, from: usize, max: usize) -> (&str, Option<usize>) {
+    let text_from = text.get(from..).unwrap_or_default();
+    if text_from.len() <= max.max(1) {
+        return (text_from, None);
+    }
+    let cut = text_from.floor_char_boundary(max);
+    let cut = match text_from[..cut].rfind('\n') {
+        Some(line_end) => line_end + 1,
+        None if cut == 0 => text_from.ceil_char_boundary(1),
+        None => cut,
+    };
+    (&text_from[..cut], Some(from + cut))
+}

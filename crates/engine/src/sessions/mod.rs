@@ -1,0 +1,13 @@
+//! A session: its transcript, its turns, its subagents, its todos, what it is switched to.
+
+pub mod context;
+pub mod entry;
+pub mod session;
+pub mod start;
+pub mod subagents;
+pub mod switch;
+pub mod todos;
+pub mod told_failure;
+pub mod transcript;
+pub mod turn;
+pub mod watching;

@@ -1,0 +1,405 @@
+//! One session: its transcript, its turn, its queue, and what the agent lets the user switch.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use acp::peer::CallId;
+use acp::types as wire;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, Key, PromptId};
+use crate::inbound::access::Grant;
+use crate::policy::Action;
+use crate::sessions::subagents::Told;
+use crate::sessions::todos::Todo;
+use crate::sessions::transcript::Transcript;
+use crate::tools::diff::Hunk;
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// Ours.
+    pub key: Key,
+    /// Who plays it.
+    pub agent: AgentId,
+    /// Where it works.
+    pub cwd: String,
+    /// The agent's own id, once there is one.
+    pub session_id: Option<wire::SessionId>,
+    /// Where it stands with the agent.
+    pub phase: Phase,
+    /// What to set once it is there.
+    pub wanted: Wanted,
+    /// Something of it was sent and is not answered yet: prompts wait for that.
+    pub settling: bool,
+    /// How many settings were sent because they were wanted.
+    pub settled: u64,
+    /// What was said.
+    pub transcript: Transcript,
+    /// The turn that runs.
+    pub turn: Option<Turn>,
+    /// How many turns there were.
+    pub turns: u64,
+    /// Prompts that wait for their turn.
+    pub queue: VecDeque<Prompt>,
+    /// The prompt that was sent last, to be sent again.
+    pub last_prompt: Option<PromptSpec>,
+    /// The modes it can be in, and the one it is in.
+    pub modes: wire::SessionModes,
+    /// The models it can use, from agents without config options.
+    pub models: wire::SessionModels,
+    /// What else can be set.
+    pub options: Vec<wire::ConfigOption>,
+    /// Slash commands.
+    pub commands: Vec<wire::AvailableCommand>,
+    /// What it is called.
+    pub title: Option<String>,
+    /// How full the context is and what it cost.
+    pub usage: Usage,
+    /// The agent says itself how full the context is: nothing else is looked at.
+    pub tells_usage: bool,
+    /// What is to be done.
+    pub todos: Vec<Todo>,
+    /// Files the agent changed, in the order it first did.
+    pub changes: Vec<FileChange>,
+    /// Files the editor wrote for the agent, and how many entries there were by then.
+    pub writes: BTreeMap<String, usize>,
+    /// Update kinds nobody knows that were already shown.
+    pub unknown_seen: HashSet<String>,
+    /// Messages between it and its subagents, by the session they were told in and their id there.
+    pub messages: HashMap<(String, String), Told>,
+    /// Rows of what agents did by way of the editor and announced no call for.
+    pub rows: Vec<usize>,
+    /// What the user answered for good: by the whole call, what to do and when that was said.
+    pub always: HashMap<String, (Action, String)>,
+    /// Folders outside the workspace the user has opened.
+    pub grants: Vec<Grant>,
+    /// The entry of each compaction.
+    pub compactions: BTreeMap<String, usize>,
+    /// What went wrong, as a person reads it; also that the agent has not answered for long.
+    pub error: Option<String>,
+    /// Its last turn failed because nobody is logged in.
+    pub signed_out: bool,
+    /// How many updates have arrived.
+    pub heard: u64,
+    /// A replay that did not come to its end, and how much of it the transcript has.
+    pub replay: Option<Replay>,
+}
+
+/// How far a replay is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Replay {
+    /// So many updates of it are in the transcript.
+    pub taken: u64,
+    /// So many are still to come that are there already, from an earlier replay that broke off.
+    pub skip: u64,
+}
+
+/// Where a session stands with its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The agent is not ready yet.
+    Waiting,
+    /// `session/new` was sent.
+    Creating,
+    /// `session/load` was sent, or answered and the replay may go on. With `discard` the transcript has it all already.
+    Loading { discard: bool },
+    /// `session/resume` was sent.
+    Resuming,
+    /// It can take prompts.
+    Ready,
+    /// Its agent is gone or refused it.
+    Lost,
+}
+
+/// What the user asked for when the session was opened.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// A past session to go on with.
+    pub load: Option<String>,
+    /// A mode.
+    pub mode: Option<String>,
+    /// A model.
+    pub model: Option<String>,
+    /// Config options.
+    pub options: BTreeMap<String, OptionValue>,
+    /// MCP servers for it.
+    pub mcp_servers: Vec<wire::McpServer>,
+    /// More directories to work in.
+    pub directories: Vec<String>,
+    /// Only to look something up: the agent makes no session for it.
+    pub lookup: bool,
+}
+
+/// The value of a config option as the editor gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum OptionValue {
+    /// Yes or no.
+    Bool(bool),
+    /// One of several.
+    Text(String),
+}
+
+/// A turn that runs.
+#[derive(Debug)]
+pub struct Turn {
+    /// Its number.
+    pub number: u64,
+    /// The call of `session/prompt`.
+    pub call: CallId,
+    /// What was asked, to know an echo of it.
+    pub text: String,
+    /// When it began.
+    pub started_ms: u64,
+    /// Cancel was sent.
+    pub cancelling: bool,
+    /// Cancel was sent and nothing came of it in time.
+    pub stuck: bool,
+}
+
+/// A prompt of the user's.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// Ours.
+    pub id: PromptId,
+    /// What was typed and what goes along.
+    pub spec: PromptSpec,
+}
+
+/// What the editor hands over to be sent.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptSpec {
+    /// What the user typed.
+    #[serde(deserialize_with = "crate::text::lossy")]
+    pub text: String,
+    /// What goes along.
+    #[serde(default)]
+    pub blocks: Vec<Block>,
+    /// Files that buffers have: the first to be kept as they are.
+    #[serde(default)]
+    pub open: Vec<String>,
+}
+
+/// Something that goes along with a prompt.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Block {
+    /// `text`, `file`, `image` or `blob`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// How the transcript names it.
+    pub label: Option<String>,
+    /// Text, or the text of a file.
+    #[serde(deserialize_with = "crate::text::lossy_option")]
+    pub text: Option<String>,
+    /// Absolute path of a file.
+    pub path: Option<String>,
+    /// Line the file is about.
+    pub line: Option<u32>,
+    /// Base64.
+    pub data: Option<String>,
+    /// MIME type.
+    pub mime: Option<String>,
+}
+
+/// How full the context is and what it cost, as far as the agent says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Tokens in the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
+    /// Tokens it can hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Which money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// Tokens read in the last turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens written in the last turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+}
+
+/// A file the agent changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileChange {
+    /// Absolute.
+    pub path: String,
+    /// What the last reported edit did.
+    pub hunks: Vec<Hunk>,
+    /// `created`, `modified` or `deleted`.
+    pub state: &'static str,
+}
+
+impl Session {
+    /// A session that was just asked for.
+    pub fn new(key: Key, agent: AgentId, cwd: String, wanted: Wanted) -> Self {
+        Self {
+            key,
+            agent,
+            cwd,
+            session_id: None,
+            phase: Phase::Waiting,
+            wanted,
+            settling: false,
+            settled: 0,
+            transcript: Transcript::default(),
+            turn: None,
+            turns: 0,
+            queue: VecDeque::new(),
+            last_prompt: None,
+            modes: wire::SessionModes::default(),
+            models: wire::SessionModels::default(),
+            options: Vec::new(),
+            commands: Vec::new(),
+            title: None,
+            usage: Usage::default(),
+            tells_usage: false,
+            todos: Vec::new(),
+            changes: Vec::new(),
+            writes: BTreeMap::new(),
+            unknown_seen: HashSet::new(),
+            messages: HashMap::new(),
+            rows: Vec::new(),
+            always: HashMap::new(),
+            grants: Vec::new(),
+            compactions: BTreeMap::new(),
+            error: None,
+            signed_out: false,
+            heard: 0,
+            replay: None,
+        }
+    }
+
+    /// Whether this is the agent's id of it, or will be once it is loaded.
+    pub fn is_called(&self, id: &str) -> bool {
+        let loading = self.wanted.load.as_deref();
+        self.session_id
+            .as_ref()
+            .map_or(loading, |id| Some(id.as_str()))
+            == Some(id)
+    }
+
+    /// Whether the agent was told to make, load or resume it, and it does not take prompts yet.
+    pub fn is_asked_for(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Creating | Phase::Loading { .. } | Phase::Resuming
+        )
+    }
+
+    /// Whether what arrives was said and done long ago.
+    pub fn is_replaying(&self) -> bool {
+        matches!(self.phase, Phase::Loading { .. })
+    }
+
+    /// The option that holds the mode or the model.
+    pub fn option_of(&self, category: &wire::ConfigCategory) -> Option<&wire::ConfigOption> {
+        self.options
+            .iter()
+            .find(|option| option.category.as_ref() == Some(category))
+    }
+
+    /// The mode it is in.
+    pub fn mode(&self) -> Option<&str> {
+        self.modes
+            .current_mode_id
+            .as_deref()
+            .or_else(|| current(self.option_of(&wire::ConfigCategory::Mode)?))
+    }
+
+    /// The model it uses.
+    pub fn model(&self) -> Option<&str> {
+        self.option_of(&wire::ConfigCategory::Model)
+            .and_then(current)
+            .or(self.models.current_model_id.as_deref())
+    }
+
+    /// Takes what the agent says of a session that was made, loaded or resumed.
+    pub fn take_response(&mut self, response: wire::SessionResponse) {
+        if let Some(modes) = response.modes {
+            self.modes = modes;
+        }
+        if let Some(models) = response.models {
+            self.models = models;
+        }
+        if let Some(options) = response.config_options {
+            self.take_options(options);
+        }
+    }
+
+    /// Takes the complete list of config options. The mode may be told by both ways; they are kept the same.
+    pub fn take_options(&mut self, options: Vec<wire::ConfigOption>) {
+        self.options = options;
+        let mode = self
+            .option_of(&wire::ConfigCategory::Mode)
+            .and_then(current)
+            .map(str::to_owned);
+        if let Some(mode) = mode
+            && self.modes.current_mode_id.is_some()
+        {
+            self.modes.current_mode_id = Some(mode);
+        }
+    }
+
+    /// The mode changed by the other way than config options.
+    pub fn set_current_mode(&mut self, id: &str) {
+        self.modes.current_mode_id = Some(id.to_owned());
+        for option in &mut self.options {
+            if option.category == Some(wire::ConfigCategory::Mode)
+                && let wire::ConfigKind::Select { current, .. } = &mut option.kind
+            {
+                *current = Some(id.to_owned());
+            }
+        }
+    }
+
+    /// Notes that the editor wrote a file for the agent.
+    pub fn note_write(&mut self, path: &str) {
+        let entries = self.transcript.entries().len();
+        self.writes.insert(path.to_owned(), entries);
+    }
+
+    /// Whether the editor wrote a file while the tool call of this entry ran: then both are the same change, and the
+    /// next that reports it is another.
+    pub fn take_write(&mut self, path: &str, tool: usize) -> bool {
+        let ran = self.writes.get(path).is_some_and(|entries| tool < *entries);
+        if ran {
+            self.writes.remove(path);
+        }
+        ran
+    }
+
+    /// Notes that a file was changed.
+    pub fn note_change(&mut self, path: &str, hunks: Vec<Hunk>, state: &'static str) {
+        if let Some(change) = self.changes.iter_mut().find(|change| change.path == path) {
+            if !hunks.is_empty() {
+                change.hunks = hunks;
+            }
+            // A file the agent made is its own until it is deleted.
+            if state == "deleted" || change.state == "deleted" {
+                change.state = state;
+            }
+            return;
+        }
+        self.changes.push(FileChange {
+            path: path.to_owned(),
+            hunks,
+            state,
+        });
+    }
+}
+
+/// The value a select has.
+pub fn current(option: &wire::ConfigOption) -> Option<&str> {
+    match &option.kind {
+        wire::ConfigKind::Select { current, .. } => current.as_deref(),
+        _ => None,
+    }
+}

@@ -1,0 +1,648 @@
+//! Sessions on an agent that is ready: made, loaded, resumed, settled; past ones listed and deleted.
+
+use std::collections::BTreeMap;
+
+use acp::message::RpcError;
+use acp::types::{self as wire, Empty};
+use acp::{FromValue, methods};
+use serde_json::{Value, json};
+
+use crate::agents::agent::{Agent, Link, Stage, Waiter};
+use crate::agents::cli_config::CliConfig;
+use crate::agents::connect::rpc_message;
+use crate::effect::{Effect, Timer};
+use crate::engine::{Engine, News, Refused};
+use crate::ids::{AgentId, Key, Proc, ResultId};
+use crate::screen::outbox::Wake;
+use crate::sessions::entry::{Body, Level};
+use crate::sessions::session::{Phase, Replay};
+use crate::text::label;
+
+/// A replay that says nothing for so long is taken to be over.
+const REPLAY_IDLE_MS: u64 = 300;
+/// After so long without an answer to a setting the session is used as it is.
+const SETTLE_MS: u64 = 10_000;
+/// After so long without an answer, or a word of a replay, the user is told that the session is late; the wait goes on.
+const SESSION_NOTICE_MS: u64 = 30_000;
+/// How many pages of past sessions are asked for.
+const MAX_LIST_PAGES: usize = 20;
+
+impl Engine {
+    /// Makes a session on an agent that is ready: the one it was, the one that was asked for, or a new one.
+    pub(crate) fn begin(&mut self, key: Key) {
+        let Some(session) = self.sessions.get(&key) else {
+            return;
+        };
+        let Some(agent) = self.agents.get(&session.agent) else {
+            return;
+        };
+        let id = agent.id;
+        let caps = &agent.caps;
+        let cwd = session.cwd.clone();
+        let mcp_servers: Vec<wire::McpServer> = session
+            .wanted
+            .mcp_servers
+            .iter()
+            .filter(|s| takes_mcp(caps, s))
+            .cloned()
+            .collect();
+        let left_out = session.wanted.mcp_servers.len() - mcp_servers.len();
+        let additional_directories = if caps.session.additional_directories {
+            session.wanted.directories.clone()
+        } else {
+            Vec::new()
+        };
+        let directories_left_out = session.wanted.directories.len() - additional_directories.len();
+        let (was, asked) = (
+            session.session_id.clone(),
+            session.wanted.load.clone().map(wire::SessionId::from),
+        );
+        let (can_resume, can_load) = (caps.session.resume, caps.load_session);
+        // A session that was only asked for has at most notices of ours in its transcript, one whose replay broke
+        // off only a part.
+        let has_history =
+            was.is_some() && session.replay.is_none() && !session.transcript.entries().is_empty();
+
+        if left_out > 0 {
+            let text = format!(
+                "{left_out} of the MCP servers use a transport this agent does not take; they were left out"
+            );
+            self.add_notice(key, Level::Warning, "agent", text);
+        }
+        if directories_left_out > 0 {
+            let text = "this agent takes no additional directories; they were left out";
+            self.add_notice(key, Level::Warning, "agent", text.to_owned());
+        }
+        let old = was.clone().or(asked);
+        let (phase, method, waiter) = match &old {
+            // What is in the transcript already need not be replayed; what is not can only come from a replay.
+            Some(_) if has_history && can_resume => (
+                Phase::Resuming,
+                methods::SESSION_RESUME,
+                Waiter::Resume(key),
+            ),
+            Some(_) if can_load => (
+                Phase::Loading {
+                    discard: has_history,
+                },
+                methods::SESSION_LOAD,
+                Waiter::Load(key),
+            ),
+            Some(_) if can_resume => (
+                Phase::Resuming,
+                methods::SESSION_RESUME,
+                Waiter::Resume(key),
+            ),
+            Some(_) if was.is_none() => {
+                return self.session_failed(key, "this agent cannot go on with a past session (it offers neither session/load nor session/resume)");
+            }
+            _ => (Phase::Creating, methods::SESSION_NEW, Waiter::New(key)),
+        };
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.phase = phase;
+            session.error = None;
+            // A timer of an earlier replay must not end this one.
+            session.heard += 1;
+            if phase == (Phase::Loading { discard: false }) {
+                let taken = session.replay.map_or(0, |replay| replay.taken);
+                session.replay = Some(Replay { taken, skip: taken });
+            }
+            session.settling = false;
+        }
+        match old {
+            Some(session_id) if phase != Phase::Creating => {
+                // Updates may come before the answer: they are this session's.
+                if let Some(agent) = self.agents.get_mut(&id) {
+                    agent.sessions.insert(session_id.clone(), key);
+                    agent.closed.remove(&session_id);
+                }
+                let params = wire::LoadSessionRequest {
+                    session_id,
+                    cwd,
+                    mcp_servers,
+                    additional_directories,
+                };
+                self.request(id, method, params, waiter);
+            }
+            old => {
+                if old.is_some() {
+                    let text = "the agent cannot go on with the old conversation: this is a new one, and it does not know what was said above";
+                    self.add_notice(key, Level::Warning, "restart", text.to_owned());
+                    if let Some(session) = self.sessions.get_mut(&key) {
+                        session.session_id = None;
+                    }
+                }
+                let params = wire::NewSessionRequest {
+                    cwd,
+                    mcp_servers,
+                    additional_directories,
+                };
+                self.request(id, method, params, waiter);
+            }
+        }
+        self.expect_session(key);
+        self.outbox.status(key);
+    }
+
+    /// Looks after a while whether the session is there.
+    fn expect_session(&mut self, key: Key) {
+        let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
+        self.effects.push(Effect::After {
+            ms: SESSION_NOTICE_MS,
+            timer: Timer::Session { key, heard },
+        });
+    }
+
+    /// The session should be there by now, or its replay have gone on.
+    pub(crate) fn on_session_timer(&mut self, key: Key, heard: u64) {
+        let name = self.agent_name(key);
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let (method, what) = match session.phase {
+            Phase::Creating => (methods::SESSION_NEW, "the new session"),
+            Phase::Loading { .. } => (methods::SESSION_LOAD, "the old conversation"),
+            Phase::Resuming => (methods::SESSION_RESUME, "the old conversation"),
+            Phase::Waiting | Phase::Ready | Phase::Lost => return,
+        };
+        if session.heard != heard || session.error.is_some() {
+            return self.expect_session(key);
+        }
+        let text = format!(
+            "{name} has not answered {method} for {} s: still waiting for {what}\n  :CursorAgent restart starts it anew · :CursorAgent log shows the wire",
+            SESSION_NOTICE_MS / 1000
+        );
+        session.error = Some(text.clone());
+        self.add_notice(key, Level::Warning, "agent", text.clone());
+        self.tell(key, "warn", text);
+        self.expect_session(key);
+        self.outbox.status(key);
+    }
+
+    pub(crate) fn on_session(&mut self, proc: Proc, key: Key, result: Result<Value, RpcError>) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            // Closed while it was being made: the agent need not keep it.
+            return self.drop_unwanted(proc, result);
+        };
+        session.error = None;
+        let phase = session.phase;
+        let value = match result {
+            Ok(value) => value,
+            Err(error) if error.is_auth_required() => {
+                if let Some(session) = self.sessions.get_mut(&key) {
+                    session.phase = Phase::Waiting;
+                }
+                return self.auth_required(proc, &error);
+            }
+            Err(error) => return self.on_session_error(key, phase, &error),
+        };
+        let response = wire::SessionResponse::from_value(value).unwrap_or_default();
+        let id = match phase {
+            Phase::Creating => response.session_id.clone(),
+            _ => self.sessions.get(&key).and_then(|s| {
+                s.session_id
+                    .clone()
+                    .or_else(|| s.wanted.load.clone().map(Into::into))
+            }),
+        };
+        let Some(id) = id else {
+            return self.session_failed(key, "the agent made a session without an id");
+        };
+        let Some(agent) = self.live(proc) else { return };
+        agent.sessions.insert(id.clone(), key);
+        agent.auth_tried = false;
+        let needless = agent.link == Link::Starting(Stage::Login);
+        let early = agent.take_early(&id);
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.session_id = Some(id);
+            session.take_response(response);
+            session.error = None;
+            if !matches!(phase, Phase::Loading { .. }) {
+                session.phase = Phase::Ready;
+            }
+        }
+        for update in early {
+            self.apply(key, None, update);
+        }
+        self.place_early(proc);
+        if needless {
+            // A session was refused and this one was not: the login is there by now.
+            self.ready(proc);
+        }
+        if matches!(phase, Phase::Loading { .. }) {
+            // Cursor goes on replaying for a moment after its answer.
+            let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
+            self.effects.push(Effect::After {
+                ms: REPLAY_IDLE_MS,
+                timer: Timer::Replay { key, heard },
+            });
+            self.outbox.status(key);
+        } else {
+            if phase == Phase::Resuming {
+                self.look_for_context(key);
+            }
+            self.settle(key);
+        }
+    }
+
+    /// A replay is over once nothing has come for a while.
+    pub(crate) fn on_replay_timer(&mut self, key: Key, heard: u64) {
+        let now = self.now.wall_ms;
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        if !matches!(session.phase, Phase::Loading { .. }) || session.session_id.is_none() {
+            return;
+        }
+        if session.heard != heard {
+            let heard = session.heard;
+            self.effects.push(Effect::After {
+                ms: REPLAY_IDLE_MS,
+                timer: Timer::Replay { key, heard },
+            });
+            return;
+        }
+        session.phase = Phase::Ready;
+        session.replay = None;
+        let ended = session.transcript.end_turn(now);
+        for entry in ended {
+            self.outbox.entry(key, entry);
+        }
+        self.look_for_context(key);
+        self.settle(key);
+    }
+
+    /// Sets what was wanted, one thing after the other: which options there are depends on the model. Then the
+    /// session takes prompts.
+    pub(crate) fn settle(&mut self, key: Key) {
+        loop {
+            let Some(session) = self.sessions.get_mut(&key) else {
+                return;
+            };
+            let tried = if let Some(model) = session.wanted.model.take() {
+                if session.model() == Some(model.as_str()) {
+                    continue;
+                }
+                self.set_model(key, &model)
+            } else if let Some(mode) = session.wanted.mode.take() {
+                if session.mode() == Some(mode.as_str()) {
+                    continue;
+                }
+                self.set_mode(key, &mode)
+            } else if let Some((id, value)) = session.wanted.options.pop_first() {
+                self.set_option(key, &id, &value)
+            } else {
+                break;
+            };
+            match tried {
+                Ok(()) => {
+                    if let Some(session) = self.sessions.get_mut(&key) {
+                        session.settling = true;
+                        session.settled += 1;
+                        let timer = Timer::Settle {
+                            key,
+                            step: session.settled,
+                        };
+                        let ms = SETTLE_MS;
+                        self.effects.push(Effect::After { ms, timer });
+                    }
+                    return self.outbox.status(key);
+                }
+                Err(refused) => self.add_notice(key, Level::Warning, "agent", refused),
+            }
+        }
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.settling = false;
+        }
+        self.event(key, "CursorAgentReady", json!({}));
+        self.outbox.status(key);
+        self.send_next(key);
+    }
+
+    /// The agent answered what was set, or does not.
+    pub(crate) fn after_setting(&mut self, key: Key) {
+        self.outbox.status(key);
+        if self.sessions.get(&key).is_some_and(|s| s.settling) {
+            self.settle(key);
+        }
+    }
+
+    pub(crate) fn on_settle_timer(&mut self, key: Key, step: u64) {
+        let waits = self
+            .sessions
+            .get(&key)
+            .is_some_and(|s| s.settling && s.settled == step);
+        if waits {
+            let text = format!(
+                "{} does not say whether it took the mode, model or option it was given; the prompt is sent anyway",
+                self.agent_name(key)
+            );
+            self.add_notice(key, Level::Warning, "agent", text);
+            self.settle(key);
+        }
+    }
+
+    pub(crate) fn on_session_error(&mut self, key: Key, phase: Phase, error: &RpcError) {
+        // The id it was to have is nobody's.
+        let agent = self.sessions.get(&key).map(|session| session.agent);
+        if let Some(agent) = agent.and_then(|id| self.agents.get_mut(&id)) {
+            agent.sessions.retain(|_, of| *of != key);
+        }
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let message = rpc_message(error);
+        // One that was asked for and never there is not replaced by another.
+        let restarting = session.session_id.is_some();
+        let mut entries = session.transcript.entries().iter();
+        let said = entries.any(|entry| !matches!(entry.body, Body::Notice(_)));
+        if phase != Phase::Creating && restarting {
+            // The old session is gone for good, the conversation is not: go on with a new one.
+            session.session_id = None;
+            session.wanted.load = None;
+            session.replay = None;
+            // An agent may forget a session in which nothing was said.
+            if said {
+                let text = format!(
+                    "the old conversation could not be loaded ({message}): this is a new one, and the agent does not know what was said above"
+                );
+                self.add_notice(key, Level::Warning, "restart", text);
+            }
+            return self.begin(key);
+        }
+        let what = match phase {
+            Phase::Creating => "could not start a session",
+            _ => "could not load the session",
+        };
+        self.session_failed(key, &format!("{what}: {message}"));
+    }
+
+    pub(crate) fn session_failed(&mut self, key: Key, why: &str) {
+        let name = self.agent_name(key);
+        let message = format!(
+            "{name}: {why}\n  :CursorAgent restart tries again · :CursorAgent log shows the wire"
+        );
+        self.end_decisions(|decision| decision.key == key, "cancelled");
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.phase = Phase::Lost;
+            session.error = Some(message.clone());
+        }
+        self.add_notice(key, Level::Error, "error", message.clone());
+        self.tell(key, "error", message);
+        self.outbox.status(key);
+    }
+
+    pub(crate) fn drop_unwanted(&mut self, proc: Proc, result: Result<Value, RpcError>) {
+        let id = result
+            .ok()
+            .and_then(|value| wire::SessionResponse::from_value(value).ok()?.session_id);
+        let Some(agent) = self.live(proc) else { return };
+        if let Some(session_id) = id {
+            agent.closed.insert(session_id.clone());
+            agent.take_early(&session_id);
+            if agent.caps.session.close {
+                self.request(
+                    proc.agent,
+                    methods::SESSION_CLOSE,
+                    wire::SessionRequest { session_id },
+                    Waiter::Close,
+                );
+            }
+        }
+        self.place_early(proc);
+    }
+
+    /// Asks for past sessions, once the agent is there; the answer is a `result`.
+    pub fn list_sessions(&mut self, key: Key) -> Result<ResultId, Refused> {
+        let id = self.session(key)?.agent;
+        let link = self.agents.get(&id).map(|agent| agent.link.clone());
+        if link == Some(Link::Ready) {
+            self.offering(key, "list its past sessions", |agent| {
+                agent.caps.session.list
+            })?;
+        }
+        let result = self.last_result.advance();
+        match link {
+            Some(Link::Ready) => self.send_list(id, key, result),
+            Some(Link::Starting(Stage::Login)) => {
+                let agent = self.agents.get_mut(&id);
+                let why = agent.and_then(|agent| {
+                    agent.lists.push((key, result));
+                    Some(agent.login.as_ref()?.message.clone())
+                });
+                self.serve_lists(id, Some(&why.unwrap_or_default()));
+            }
+            _ => {
+                if let Some(agent) = self.agents.get_mut(&id) {
+                    agent.lists.push((key, result));
+                }
+                if !matches!(link, Some(Link::Starting(_))) {
+                    self.start(id);
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    pub(crate) fn send_list(&mut self, id: AgentId, key: Key, result: ResultId) {
+        // Some builds of Cursor's CLI refuse a list without a directory.
+        let cwd = self.sessions.get(&key).map(|session| session.cwd.clone());
+        let waiter = Waiter::List {
+            key,
+            result,
+            found: Vec::new(),
+            pages: 0,
+        };
+        self.request(
+            id,
+            methods::SESSION_LIST,
+            wire::ListSessionsRequest { cwd, cursor: None },
+            waiter,
+        );
+    }
+
+    /// Those who asked for past sessions while the agent was starting: served, or told why not.
+    pub(crate) fn serve_lists(&mut self, id: AgentId, failed: Option<&str>) {
+        let lists = self
+            .agents
+            .get_mut(&id)
+            .map(|agent| std::mem::take(&mut agent.lists));
+        for (key, result) in lists.unwrap_or_default() {
+            let offered = self.offering(key, "list its past sessions", |agent| {
+                agent.caps.session.list
+            });
+            match (failed, offered) {
+                (None, Ok(_)) => self.send_list(id, key, result),
+                (None, Err(why)) => self.outbox.push(
+                    News::Result {
+                        id: result,
+                        result: Err(why),
+                    },
+                    Wake::Now,
+                ),
+                (Some(why), _) => {
+                    let why = why.to_owned();
+                    self.outbox.push(
+                        News::Result {
+                            id: result,
+                            result: Err(why),
+                        },
+                        Wake::Now,
+                    );
+                }
+            }
+        }
+    }
+
+    pub(crate) fn on_list(
+        &mut self,
+        proc: Proc,
+        key: Key,
+        number: ResultId,
+        mut found: Vec<wire::SessionInfo>,
+        pages: usize,
+        result: Result<Value, RpcError>,
+    ) {
+        let id = proc.agent;
+        let page = match result {
+            Ok(value) => wire::ListSessionsResponse::from_value(value).unwrap_or_default(),
+            Err(error) if error.is_auth_required() && !self.has_ready_session(id) => {
+                // Asked again after the login, or told why not.
+                if let Some(agent) = self.agents.get_mut(&id) {
+                    agent.lists.push((key, number));
+                }
+                return self.auth_required(proc, &error);
+            }
+            Err(error) => {
+                let result = Err(rpc_message(&error));
+                return self
+                    .outbox
+                    .push(News::Result { id: number, result }, Wake::Now);
+            }
+        };
+        found.extend(page.sessions);
+        let cwd = self.sessions.get(&key).map(|session| session.cwd.clone());
+        // An agent whose pages never end must not keep the user waiting.
+        let more = page.next_cursor.filter(|_| pages < MAX_LIST_PAGES);
+        if let Some(cursor) = more {
+            let params = wire::ListSessionsRequest {
+                cwd,
+                cursor: Some(cursor),
+            };
+            self.request(
+                id,
+                methods::SESSION_LIST,
+                params,
+                Waiter::List {
+                    key,
+                    result: number,
+                    found,
+                    pages,
+                },
+            );
+            return;
+        }
+        let agent = self
+            .agents
+            .get(&id)
+            .map(|agent| agent.spec.agent.clone())
+            .unwrap_or_default();
+        let list: Vec<Value> = found
+            .into_iter()
+            .map(|one| {
+                let mut item = json!({ "id": one.session_id, "agent": agent, "cwd": one.cwd.or_else(|| cwd.clone()) });
+                if let Value::Object(item) = &mut item {
+                    item.extend(
+                        one.title
+                            .map(|title| ("title".to_owned(), json!(label(&title, 200)))),
+                    );
+                    item.extend(one.updated_at.map(|at| ("updated_at".to_owned(), json!(at))));
+                }
+                item
+            })
+            .collect();
+        self.outbox.push(
+            News::Result {
+                id: number,
+                result: Ok(json!(list)),
+            },
+            Wake::Now,
+        );
+    }
+
+    fn has_ready_session(&self, id: AgentId) -> bool {
+        let mut mine = self.sessions.values().filter(|s| s.agent == id);
+        mine.any(|session| session.phase == Phase::Ready)
+    }
+
+    /// Reads Cursor's own settings as an agent with these variables would; the answer is a `result`.
+    pub fn cli_config(&mut self, env: &BTreeMap<String, String>) -> Result<ResultId, Refused> {
+        let path = crate::agents::cli_config::path(env, |name| self.env.var(name))
+            .ok_or("HOME is not set: Cursor's settings cannot be found")?;
+        let result = self.last_result.advance();
+        self.effects.push(Effect::CliConfig { result, path });
+        Ok(result)
+    }
+
+    /// Cursor's own settings were read.
+    pub fn on_cli_config(&mut self, id: ResultId, read: Result<CliConfig, String>) {
+        let result = read.map(|config| json!(config));
+        self.outbox.push(News::Result { id, result }, Wake::Now);
+    }
+
+    /// A line of the editor's own in the transcript.
+    pub fn notice(&mut self, key: Key, text: String) -> Result<(), Refused> {
+        self.session(key)?;
+        self.add_notice(key, Level::Info, "agent", text);
+        Ok(())
+    }
+
+    /// Deletes a past session; the answer is a `result`.
+    pub fn delete_session(&mut self, key: Key, session_id: &str) -> Result<ResultId, Refused> {
+        let (id, _) = self.offering(key, "delete a session", |agent| agent.caps.session.delete)?;
+        let result = self.last_result.advance();
+        let params = wire::SessionRequest {
+            session_id: session_id.into(),
+        };
+        self.request(
+            id,
+            methods::SESSION_DELETE,
+            params,
+            Waiter::Delete { result },
+        );
+        Ok(result)
+    }
+
+    /// Logs out; the answer is a `result`.
+    pub fn logout(&mut self, key: Key) -> Result<ResultId, Refused> {
+        let (id, _) = self.offering(key, "log out", |agent| agent.caps.logout)?;
+        let result = self.last_result.advance();
+        self.request(id, methods::LOGOUT, Empty {}, Waiter::Logout { result });
+        Ok(result)
+    }
+
+    pub(crate) fn offering(
+        &self,
+        key: Key,
+        what: &str,
+        offers: impl Fn(&Agent) -> bool,
+    ) -> Result<(AgentId, String), Refused> {
+        let session = self.session(key)?;
+        let agent = self.agents.get(&session.agent).ok_or("the agent is gone")?;
+        if agent.link != Link::Ready {
+            return Err(format!("{} is not running yet", agent.spec.agent));
+        }
+        if !offers(agent) {
+            return Err(format!("{} does not offer to {what}", agent.spec.agent));
+        }
+        Ok((agent.id, session.cwd.clone()))
+    }
+}
+
+fn takes_mcp(caps: &wire::AgentCapabilities, server: &wire::McpServer) -> bool {
+    match server {
+        wire::McpServer::Http(_) => caps.mcp.http,
+        wire::McpServer::Sse(_) => caps.mcp.sse,
+        wire::McpServer::Stdio(_) => true,
+    }
+}

@@ -1,0 +1,879 @@
+//! Subagents: sessions an agent starts inside ours. Each is one task entry of the transcript, and all it says and does
+//! belongs to that entry, whatever else comes between.
+//!
+//! Who speaks is told by the session's id, by a tool call named in `_meta`, or by both sides of a message. An id that was
+//! never announced gets a task as well: its words are nobody else's.
+
+use acp::types::{self as wire, SessionUpdate, SubagentState};
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::ids::{AgentId, Key, Proc};
+use crate::inbound::updates::{block_text, mentions};
+use crate::sessions::entry::{Body, Entry};
+use crate::sessions::session::Phase;
+use crate::sessions::transcript::{Touched, Transcript, Voice};
+use crate::tools::tool_call::{Task, ToolCall};
+
+/// How tools that start subagents are called.
+const LAUNCHERS: [&str; 6] = [
+    "task",
+    "agent",
+    "subagent",
+    "spawn_agent",
+    "spawnagent",
+    "delegate",
+];
+
+/// A message between sessions, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    sender: Option<wire::SessionId>,
+    recipient: Option<wire::SessionId>,
+    /// Where it is shown.
+    entry: Option<usize>,
+    /// It is shown already, from the other side's transcript.
+    linked: bool,
+    /// What was said of it before it was known who says it to whom.
+    held: String,
+}
+
+impl Engine {
+    /// Where a session id belongs: to a session of ours, or to a subagent's task in one.
+    pub(crate) fn place(
+        &mut self,
+        proc: Proc,
+        id: &wire::SessionId,
+    ) -> Option<(Key, Option<usize>)> {
+        let agent = self.live(proc)?;
+        if let Some(&key) = agent.sessions.get(id) {
+            return Some((key, None));
+        }
+        if let Some(&(key, task)) = agent.subagents.get(id) {
+            return Some((key, Some(task)));
+        }
+        // While a session is being made an unknown id may be its own.
+        if agent.closed.contains(id) || self.is_making_one(proc.agent) {
+            return None;
+        }
+        let key = self.home_of_strangers(proc.agent)?;
+        let session = self.sessions.get(&key)?;
+        if session.phase == (Phase::Loading { discard: true }) {
+            // The transcript has it all already.
+            let known = session.transcript.tasks();
+            let known = known.rev().find(|(_, task)| task.is_called(id.as_str()));
+            return Some((key, known.map(|(at, _)| at)));
+        }
+        Some((key, self.task_of(key, None, id, None)))
+    }
+
+    /// Whether this id is known: a session's, or a subagent's.
+    pub(crate) fn is_stranger(&self, proc: Proc, id: &wire::SessionId) -> bool {
+        self.agents.get(&proc.agent).is_none_or(|agent| {
+            !agent.sessions.contains_key(id) && !agent.subagents.contains_key(id)
+        })
+    }
+
+    /// The session in which an id nobody knows may have been started: the one whose turn runs, or which is being loaded.
+    fn home_of_strangers(&self, id: AgentId) -> Option<Key> {
+        let mut mine = self.sessions.values().filter(|s| s.agent == id);
+        let key = self.busy_session(id)?;
+        if self.sessions.get(&key)?.turn.is_some() {
+            return Some(key);
+        }
+        let loading = mine.find(|session| matches!(session.phase, Phase::Loading { .. }));
+        let key = loading.map_or(key, |session| session.key);
+        // One that was never asked anything has started nobody.
+        let session = self.sessions.get(&key)?;
+        (session.turns > 0 || loading.is_some()).then_some(key)
+    }
+
+    /// The task of a subagent, made when there is none. `owner` is the task of the subagent that started it, where that is
+    /// known.
+    pub(crate) fn task_of(
+        &mut self,
+        key: Key,
+        owner: Option<Option<usize>>,
+        id: &wire::SessionId,
+        news: Option<&wire::SubagentUpdate>,
+    ) -> Option<usize> {
+        let now = self.now.wall_ms;
+        let session = self.sessions.get_mut(&key)?;
+        let agent = session.agent;
+        let found = find_task(&session.transcript, owner, id.as_str(), news);
+        let (at, fresh) = match found {
+            Some(at) => (at, false),
+            None => {
+                let owner = owner.flatten();
+                // What the agent says after it has started one is a new message. Words of one that was not announced
+                // may come in the middle of a word of its own.
+                let ended = news.and_then(|_| session.transcript.end_message(owner, now));
+                let call = news.and_then(|news| news.tool_call_id.as_ref());
+                let call = call.map_or_else(|| format!("subagent:{id}"), ToString::to_string);
+                let at = session.transcript.add_tool(&call, owner, now);
+                if let Some(ended) = ended {
+                    self.outbox.entry(key, ended);
+                }
+                (at, true)
+            }
+        };
+        let session = self.sessions.get_mut(&key)?;
+        if let Some(tool) = session
+            .transcript
+            .get_mut(at)
+            .and_then(|entry| entry.tool_mut())
+        {
+            if fresh {
+                "think".clone_into(&mut tool.kind);
+                "in_progress".clone_into(&mut tool.status);
+            }
+            let task = task_in(tool);
+            task.by_itself |= fresh;
+            task.session_id = Some(id.to_string());
+        }
+        self.name_task(key, at);
+        if let Some(agent) = self.agents.get_mut(&agent) {
+            agent.subagents.insert(id.clone(), (key, at));
+        }
+        Some(at)
+    }
+
+    /// The task whose subagent an update comes from, where only its `_meta` says so.
+    pub(crate) fn told_parent(
+        &mut self,
+        key: Key,
+        meta: Option<&acp::Object>,
+        update: &SessionUpdate,
+    ) -> Option<usize> {
+        let own = match update {
+            SessionUpdate::UserMessageChunk(chunk)
+            | SessionUpdate::AgentMessageChunk(chunk)
+            | SessionUpdate::AgentThoughtChunk(chunk) => chunk.meta.as_ref(),
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call) => {
+                call.meta.as_ref()
+            }
+            SessionUpdate::Plan(plan) => plan.meta.as_ref(),
+            SessionUpdate::Notice(notice) => notice.meta.as_ref(),
+            SessionUpdate::Subagent(_)
+            | SessionUpdate::SessionMessage(_)
+            | SessionUpdate::SessionMessageChunk(_) => return None,
+            _ => None,
+        };
+        let call = wire::parent_call(own).or_else(|| wire::parent_call(meta))?;
+        self.task_of_call(key, &call)
+    }
+
+    /// The task that a tool call is, made when it was not announced.
+    pub(crate) fn task_of_call(&mut self, key: Key, call: &wire::ToolCallId) -> Option<usize> {
+        let now = self.now.wall_ms;
+        let session = self.sessions.get_mut(&key)?;
+        let known = session.transcript.tool(call.as_str());
+        let at = known.unwrap_or_else(|| session.transcript.add_tool(call.as_str(), None, now));
+        let tool = session.transcript.get_mut(at)?.tool_mut()?;
+        let is_task = tool.task.is_some();
+        task_in(tool);
+        if known.is_none() {
+            "think".clone_into(&mut tool.kind);
+            "in_progress".clone_into(&mut tool.status);
+        }
+        if !is_task {
+            self.name_task(key, at);
+        }
+        Some(at)
+    }
+
+    /// Works out what a task is called from all that was said of it, and has it drawn again.
+    pub(crate) fn name_task(&mut self, key: Key, at: usize) {
+        let Some(entry) = self
+            .sessions
+            .get_mut(&key)
+            .and_then(|session| session.transcript.get_mut(at))
+        else {
+            return;
+        };
+        if let Some(tool) = entry.tool_mut() {
+            let input = |name: &str| {
+                let given = tool.raw_input.as_ref()?.get(name)?.as_str()?;
+                Some(given.to_owned()).filter(|given| !given.is_empty())
+            };
+            let (described, kind) = (input("description"), input("subagent_type"));
+            let title = Some(tool.title.clone()).filter(|_| !tool.id.starts_with("subagent:"));
+            let title = title.filter(|title| !title.is_empty());
+            if let Some(task) = &mut tool.task {
+                let named = [
+                    task.title.clone(),
+                    task.named.clone(),
+                    task.purpose.clone(),
+                    described,
+                    title,
+                ];
+                let named = named.into_iter().flatten().find(|name| !name.is_empty());
+                task.description = named.unwrap_or_else(|| "Subagent".to_owned());
+                let about = task.purpose.clone();
+                task.about = about.filter(|about| *about != task.description);
+                if task.subagent.is_empty() {
+                    task.subagent = kind.unwrap_or_default();
+                }
+                if task.by_itself {
+                    tool.title.clone_from(&task.description);
+                }
+            }
+            if tool.title.is_empty()
+                && let Some(task) = &tool.task
+            {
+                tool.title.clone_from(&task.description);
+            }
+            entry.text = entry
+                .tool()
+                .map(|tool| tool.title.clone())
+                .unwrap_or_default();
+        }
+        self.outbox.entry(key, at);
+    }
+
+    /// News of a subagent, told in the session that started it.
+    pub(crate) fn on_subagent(
+        &mut self,
+        proc: Proc,
+        owner: (Key, Option<usize>),
+        from: &wire::SessionId,
+        news: &wire::SubagentUpdate,
+    ) {
+        let (key, owner) = owner;
+        let Some(session) = self.sessions.get(&key) else {
+            return;
+        };
+        if session.phase == (Phase::Loading { discard: true }) {
+            return;
+        }
+        let is_own = |id: &wire::SessionId| {
+            let agent = self.agents.get(&proc.agent);
+            agent.is_some_and(|agent| agent.sessions.contains_key(id))
+        };
+        // Some speak of a subagent in its own session, or leave out which one is meant.
+        let id = news.session_id.clone().unwrap_or_else(|| from.clone());
+        if is_own(&id) {
+            return self.show_unknown(key, owner, "subagent_update");
+        }
+        let known = self.agents.get(&proc.agent);
+        let known = known.and_then(|agent| agent.subagents.get(&id)).copied();
+        let at = match known {
+            Some((home, at)) if home == key => at,
+            _ => {
+                let owner = (id != *from).then_some(owner);
+                let Some(at) = self.task_of(key, owner, &id, Some(news)) else {
+                    return;
+                };
+                at
+            }
+        };
+        if let Some(agent_id) = &news.agent_id
+            && let Some(agent) = self.agents.get_mut(&proc.agent)
+        {
+            let also = wire::SessionId::from(agent_id.as_str());
+            agent.subagents.entry(also).or_insert((key, at));
+        }
+        self.tell_task(key, at, news);
+        if let Some(prompt) = &news.prompt {
+            self.say_once(key, at, Voice::User, prompt);
+        }
+    }
+
+    fn tell_task(&mut self, key: Key, at: usize, news: &wire::SubagentUpdate) {
+        let now = self.now.wall_ms;
+        let Some(entry) = self
+            .sessions
+            .get_mut(&key)
+            .and_then(|session| session.transcript.get_mut(at))
+        else {
+            return;
+        };
+        let Some(tool) = entry.tool_mut() else { return };
+        let task = task_in(tool);
+        take(&mut task.title, &news.title);
+        take(&mut task.purpose, &news.description);
+        task.agent_id = news.agent_id.clone().or(task.agent_id.take());
+        task.model = news.model.clone().or(task.model.take());
+        task.duration_ms = news.duration_ms.or(task.duration_ms);
+        if let Some(kind) = &news.kind {
+            task.subagent.clone_from(kind);
+        }
+        match &news.state {
+            wire::Patch::Set(state) => set_state(entry, state, now),
+            wire::Patch::Clear => {
+                (task.state, task.stop_reason, task.error) = (None, None, None);
+            }
+            // The draft says when it begins by telling of it, and how it ends.
+            wire::Patch::Keep if news.draft && task.by_itself && task.state.is_none() => {
+                let state = SubagentState {
+                    state: "running".to_owned(),
+                    ..SubagentState::default()
+                };
+                set_state(entry, &state, now);
+            }
+            wire::Patch::Keep => {}
+        }
+        let over = self.sessions.get(&key).is_some_and(|session| {
+            session
+                .transcript
+                .task(at)
+                .is_some_and(|task| matches!(task.state.as_deref(), Some("idle" | "ended")))
+        });
+        if over {
+            self.end_words(key, at);
+        }
+        self.name_task(key, at);
+    }
+
+    /// What a subagent's own session is called: its name, where the agent gave it none.
+    pub(crate) fn name_of_session(&mut self, key: Key, at: usize, title: String) {
+        let session = self.sessions.get_mut(&key);
+        let tool = session
+            .and_then(|session| session.transcript.get_mut(at))
+            .and_then(|entry| entry.tool_mut());
+        let Some(task) = tool.and_then(|tool| tool.task.as_mut()) else {
+            return;
+        };
+        if task.title.is_none() && task.purpose.is_none() && task.named.is_none() {
+            task.title = Some(title);
+            self.name_task(key, at);
+        }
+    }
+
+    /// A subagent has ended its work: what it was writing is whole.
+    fn end_words(&mut self, key: Key, at: usize) {
+        let now = self.now.wall_ms;
+        if let Some(session) = self.sessions.get_mut(&key)
+            && let Some(entry) = session.transcript.end_message(Some(at), now)
+        {
+            self.outbox.entry(key, entry);
+        }
+    }
+
+    /// A subagent is heard of: one that was only taken to have ended has not.
+    pub(crate) fn heard_from(&mut self, key: Key, at: usize) {
+        let now = self.now.wall_ms;
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let Some(entry) = session.transcript.get_mut(at) else {
+            return;
+        };
+        let over = entry.tool().is_some_and(ToolCall::is_over);
+        let Some(task) = entry.tool_mut().and_then(|tool| tool.task.as_mut()) else {
+            return;
+        };
+        if !task.assumed || session.phase == Phase::Lost {
+            return;
+        }
+        task.assumed = false;
+        let told = task.state.is_some();
+        if told {
+            task.state = Some("running".to_owned());
+            task.stop_reason = None;
+        }
+        if over {
+            go_on(entry, now);
+            self.outbox.entry(key, at);
+        }
+    }
+
+    /// A message between sessions: it stands in the block of the subagent it is for, or else of the one that wrote it.
+    pub(crate) fn on_session_message(
+        &mut self,
+        proc: Proc,
+        place: (Key, Option<usize>),
+        from: &wire::SessionId,
+        message: wire::SessionMessage,
+        whole: bool,
+    ) {
+        let (key, owner) = place;
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        if session.phase == (Phase::Loading { discard: true }) {
+            return;
+        }
+        let name = |id: &wire::SessionId, message: &str| (id.to_string(), message.to_owned());
+        let mine = name(from, &message.message_id);
+        let mut told = session.messages.get(&mine).cloned().unwrap_or_default();
+        told.sender = message.sender.or(told.sender);
+        told.recipient = message.recipient.or(told.recipient);
+        let text: String = message.content.iter().map(block_text).collect();
+        // The same message in the other transcript.
+        let links = [
+            told.recipient.as_ref().zip(message.recipient_message_id),
+            told.sender.as_ref().zip(message.sender_message_id),
+        ];
+        for (id, other) in links.into_iter().flatten() {
+            let other = name(id, &other);
+            if told.entry.is_none()
+                && other != mine
+                && let Some(entry) = session.messages.get(&other).and_then(|told| told.entry)
+            {
+                told.entry = Some(entry);
+                told.linked = true;
+            }
+        }
+        let block = self.block_of_message(proc, key, owner, &told);
+        let text = std::mem::take(&mut told.held) + &text;
+        match (block, told.entry) {
+            (None, _) => told.held = text,
+            (Some(_), Some(_)) if told.linked => {}
+            (Some(_), Some(entry)) => self.say_more(key, entry, &text, whole),
+            (Some((at, voice)), None) if !text.is_empty() => {
+                told.entry = if whole {
+                    self.say_once(key, at, voice, &text)
+                } else {
+                    self.say(key, at, voice, &text)
+                };
+            }
+            (Some(_), None) => {}
+        }
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.messages.insert(mine, told);
+        }
+    }
+
+    /// Whose block a message stands in, and whose voice it is there.
+    fn block_of_message(
+        &mut self,
+        proc: Proc,
+        key: Key,
+        owner: Option<usize>,
+        told: &Told,
+    ) -> Option<(usize, Voice)> {
+        let mut task_of = |id: &Option<wire::SessionId>| {
+            let (home, task) = self.place(proc, id.as_ref()?)?;
+            task.filter(|_| home == key)
+        };
+        let (sender, recipient) = (task_of(&told.sender), task_of(&told.recipient));
+        match (sender, recipient) {
+            // The child's own view of what it is told, or its parent's.
+            (_, Some(at)) if sender != recipient && !self.is_above(key, at, sender) => {
+                Some((at, Voice::User))
+            }
+            (Some(at), _) => Some((at, Voice::Agent)),
+            _ => owner.map(|at| (at, Voice::User)),
+        }
+    }
+
+    /// Whether one task is above another.
+    fn is_above(&self, key: Key, above: usize, task: Option<usize>) -> bool {
+        let (Some(session), Some(task)) = (self.sessions.get(&key), task) else {
+            return false;
+        };
+        session.transcript.ancestors(task).any(|at| at == above)
+    }
+
+    /// Adds an entry to a subagent's block.
+    fn say(&mut self, key: Key, task: usize, voice: Voice, text: &str) -> Option<usize> {
+        let now = self.now.wall_ms;
+        self.heard_from(key, task);
+        let session = self.sessions.get_mut(&key)?;
+        // It is a message of its own, below what is being written and above what comes.
+        let ended = session.transcript.end_message(Some(task), now);
+        let (touched, _) = session.transcript.chunk(voice, text, None, Some(task), now);
+        session.transcript.end_message(Some(task), now);
+        if let Some(entry) = ended {
+            self.outbox.entry(key, entry);
+        }
+        self.touched(key, touched);
+        match touched {
+            Touched::Entry(entry) | Touched::Grew { entry, .. } => Some(entry),
+        }
+    }
+
+    /// Adds an entry to a subagent's block unless it says just that already: an answer comes as the subagent's own words
+    /// and as a message to its parent.
+    fn say_once(&mut self, key: Key, task: usize, voice: Voice, text: &str) -> Option<usize> {
+        let session = self.sessions.get(&key)?;
+        let bare = without_notes(text);
+        let same = |entry: &Entry| {
+            let spoken = match voice {
+                Voice::User => matches!(entry.body, Body::User { .. }),
+                Voice::Agent => matches!(entry.body, Body::Agent { .. }),
+                Voice::Thought => false,
+            };
+            spoken && entry.parent == Some(task) && entry.text.trim() == bare
+        };
+        let known = session.transcript.entries().iter().rposition(same);
+        known.or_else(|| self.say(key, task, voice, text))
+    }
+
+    /// More of a message, or all of it again.
+    fn say_more(&mut self, key: Key, entry: usize, text: &str, whole: bool) {
+        let Some(shown) = self
+            .sessions
+            .get_mut(&key)
+            .and_then(|session| session.transcript.get_mut(entry))
+        else {
+            return;
+        };
+        let new = if !whole {
+            text
+        } else if let Some(rest) = text.strip_prefix(shown.text.as_str()) {
+            rest
+        } else if shown.text.starts_with(text) {
+            ""
+        } else {
+            // Another text in its place: what was said stays, as everywhere.
+            shown.text.push('\n');
+            text
+        };
+        if !new.is_empty() {
+            shown.text.push_str(new);
+            self.outbox.append(key, entry);
+        }
+    }
+
+    /// Shows messages of which nobody said whose they are: the turn is over.
+    pub(crate) fn show_held_messages(&mut self, key: Key) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let mut held: Vec<((String, String), String)> = Vec::new();
+        for (name, told) in &mut session.messages {
+            if !told.held.trim().is_empty() {
+                held.push((name.clone(), std::mem::take(&mut told.held)));
+            }
+        }
+        held.sort();
+        for (name, text) in held {
+            let id = wire::SessionId::from(format!("message {}", name.1));
+            let Some(at) = self.task_of(key, Some(None), &id, None) else {
+                continue;
+            };
+            let entry = self.say(key, at, Voice::Agent, &text);
+            if let Some(session) = self.sessions.get_mut(&key)
+                && let Some(told) = session.messages.get_mut(&name)
+            {
+                told.entry = entry;
+            }
+        }
+    }
+
+    /// The only subagent at work, when the agent itself is not: then it is the one who asks.
+    pub(crate) fn lone_worker(&self, key: Key) -> Option<usize> {
+        let session = self.sessions.get(&key).filter(|s| s.turn.is_none())?;
+        let mut live = session
+            .transcript
+            .tasks()
+            .filter(|(_, task)| task.is_live());
+        let (at, _) = live.next()?;
+        // Those it has started itself work for it.
+        live.all(|(other, _)| session.transcript.ancestors(other).any(|above| above == at))
+            .then_some(at)
+    }
+
+    /// The only task that Cursor started in the background in the last turn: it says nothing of how those stand, but after
+    /// the turn only they ask.
+    pub(crate) fn lone_delegate(&self, key: Key) -> Option<usize> {
+        let session = self.sessions.get(&key).filter(|s| s.turn.is_none())?;
+        let mut launched = session.transcript.tasks_of_turn().filter(|(_, task)| {
+            // One that is told of at its end says how long it took.
+            task.named.is_some() && task.duration_ms.is_none() && task.state.is_none()
+        });
+        let (at, _) = launched.next()?;
+        launched.next().is_none().then_some(at)
+    }
+
+    /// Whether any subagent of a session works on.
+    pub(crate) fn has_workers(&self, key: Key) -> bool {
+        let session = self.sessions.get(&key);
+        session.is_some_and(|session| session.transcript.tasks().any(|(_, task)| task.is_live()))
+    }
+
+    /// Counts the decisions that wait at a task and those above it.
+    pub(crate) fn count_waiting(&mut self, key: Key, task: usize) {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let chain: Vec<usize> = std::iter::once(task)
+            .chain(session.transcript.ancestors(task))
+            .collect();
+        for at in chain {
+            let transcript = &session.transcript;
+            let below =
+                |asker: usize| asker == at || transcript.ancestors(asker).any(|above| above == at);
+            let waiting = self
+                .decisions
+                .values()
+                .filter(|decision| decision.key == key && decision.checked)
+                .filter(|decision| decision.subagent.is_some_and(below))
+                .count();
+            let tool = session
+                .transcript
+                .get_mut(at)
+                .and_then(|entry| entry.tool_mut());
+            if let Some(task) = tool.and_then(|tool| tool.task.as_mut())
+                && task.waiting != waiting
+            {
+                task.waiting = waiting;
+                self.outbox.entry(key, at);
+            }
+        }
+    }
+
+    /// The turn is over, or was cancelled: subagents that did not say how they stand are taken to have ended.
+    pub(crate) fn assume_ended(&mut self, key: Key, at: usize, cancelled: bool) {
+        let session = self.sessions.get_mut(&key);
+        let tool = session
+            .and_then(|session| session.transcript.get_mut(at))
+            .and_then(|entry| entry.tool_mut());
+        if let Some(task) = tool.and_then(|tool| tool.task.as_mut()) {
+            task.assumed = true;
+            if cancelled && task.is_live() {
+                task.state = Some("idle".to_owned());
+                task.stop_reason = Some("cancelled".to_owned());
+            }
+        }
+    }
+
+    /// The agent is gone, and its subagents with it.
+    pub(crate) fn end_subagents(&mut self, key: Key) {
+        self.end_tools(key, "cancelled");
+        self.show_held_messages(key);
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let gone: Vec<usize> = session
+            .transcript
+            .tasks()
+            .filter(|(_, task)| {
+                let told = task.state.is_some() && task.state.as_deref() != Some("ended");
+                told && (task.is_live() || task.assumed)
+            })
+            .map(|(at, _)| at)
+            .collect();
+        for at in gone {
+            let tool = session
+                .transcript
+                .get_mut(at)
+                .and_then(|entry| entry.tool_mut());
+            if let Some(task) = tool.and_then(|tool| tool.task.as_mut()) {
+                task.state = Some("ended".to_owned());
+            }
+            self.outbox.entry(key, at);
+        }
+    }
+}
+
+/// A text without what Claude's adapter puts before an answer for its model: `<tools-used-…>…</tools-used-…>`.
+fn without_notes(text: &str) -> &str {
+    let mut rest = text.trim();
+    while let Some((name, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'))
+        && let Some((_, after)) = after.split_once(&format!("</{name}>"))
+        && !after.trim().is_empty()
+    {
+        rest = after.trim_start();
+    }
+    rest
+}
+
+/// Takes a field of an upsert.
+fn take(field: &mut Option<String>, patch: &wire::Patch<String>) {
+    match patch {
+        wire::Patch::Set(text) => *field = Some(text.clone()),
+        wire::Patch::Clear => *field = None,
+        wire::Patch::Keep => {}
+    }
+}
+
+/// The task of a tool call, which is one from now on.
+pub(crate) fn task_in(tool: &mut ToolCall) -> &mut Task {
+    tool.task.get_or_insert_default()
+}
+
+/// Brings an entry in line with what its subagent does.
+fn set_state(entry: &mut Entry, state: &SubagentState, now_ms: u64) {
+    let Some(tool) = entry.tool_mut() else { return };
+    let task = task_in(tool);
+    task.state = Some(state.state.clone());
+    task.stop_reason.clone_from(&state.stop_reason);
+    task.error.clone_from(&state.error);
+    task.assumed = false;
+    if state.is_over() {
+        let status = match state.stop_reason.as_deref() {
+            _ if state.has_failed() => "failed",
+            Some("cancelled") => "cancelled",
+            _ if state.state == "ended" => "cancelled",
+            _ => "completed",
+        };
+        status.clone_into(&mut tool.status);
+        entry.done = true;
+        let took = now_ms.saturating_sub(entry.started_ms);
+        entry.duration_ms.get_or_insert(took);
+    } else {
+        go_on(entry, now_ms);
+    }
+}
+
+/// A subagent works, perhaps again: the time it rested is not counted.
+fn go_on(entry: &mut Entry, now_ms: u64) {
+    if let Some(tool) = entry.tool_mut() {
+        "in_progress".clone_into(&mut tool.status);
+    }
+    entry.done = false;
+    if let Some(worked) = entry.duration_ms.take() {
+        entry.started_ms = now_ms.saturating_sub(worked);
+    }
+}
+
+/// The task a subagent's session belongs to, of those there are.
+fn find_task(
+    transcript: &Transcript,
+    owner: Option<Option<usize>>,
+    id: &str,
+    news: Option<&wire::SubagentUpdate>,
+) -> Option<usize> {
+    let also = news.and_then(|news| news.agent_id.as_deref());
+    let called = |task: &Task| task.is_called(id) || also.is_some_and(|id| task.is_called(id));
+    if let Some((at, _)) = transcript.tasks().rev().find(|(_, task)| called(task)) {
+        return Some(at);
+    }
+    if let Some(call) = news.and_then(|news| news.tool_call_id.as_ref()) {
+        let known = transcript.tool_of(call.as_str(), owner.flatten());
+        return known.filter(|at| is_free(transcript, *at));
+    }
+    let calls = || {
+        let entries = transcript.entries().iter().enumerate();
+        let free = entries.filter(|(at, _)| is_free(transcript, *at));
+        free.filter_map(|(at, entry)| Some((at, entry, entry.tool()?)))
+            .filter(|(_, entry, _)| owner.is_none_or(|owner| entry.parent == owner))
+    };
+    let names = |tool: &ToolCall| {
+        let input = tool.raw_input.as_ref();
+        input.is_some_and(|input| mentions(input, id))
+            || tool.extra.values().any(|value| mentions(value, id))
+    };
+    if let Some((at, ..)) = calls().rfind(|(.., tool)| names(tool)) {
+        return Some(at);
+    }
+    let running = || calls().filter(|(.., tool)| !tool.is_over());
+    let titles = news.map(titles_of).unwrap_or_default();
+    let by_title = running().find(|(.., tool)| {
+        let said = [Some(tool.title.as_str()), input_text(tool, "description")];
+        may_launch(tool)
+            && said
+                .into_iter()
+                .flatten()
+                .any(|said| titles.iter().any(|title| title == said))
+    });
+    let by_tool = || running().find(|(.., tool)| is_launcher(tool));
+    // In the schema's form the subagent stands in the place of the call that started it.
+    let by_kind = || {
+        let shows_calls = news.is_none_or(|news| news.draft);
+        running().find(|(.., tool)| shows_calls && may_launch(tool))
+    };
+    by_title
+        .or_else(by_tool)
+        .or_else(by_kind)
+        .map(|(at, ..)| at)
+}
+
+/// The task of a subagent that a tool call started which is only told of now: it names it, or is called the same.
+pub(crate) fn task_before_call(
+    transcript: &Transcript,
+    parent: Option<usize>,
+    news: &wire::ToolCall,
+) -> Option<usize> {
+    let call = ToolCall {
+        title: news.title.clone().unwrap_or_default(),
+        name: news.name.clone(),
+        kind: news
+            .kind
+            .as_ref()
+            .map_or_else(|| "other".to_owned(), |kind| kind.as_str().to_owned()),
+        raw_input: news.raw_input.clone(),
+        extra: news
+            .meta
+            .iter()
+            .map(|meta| ("_meta".to_owned(), Value::Object(meta.clone())))
+            .collect(),
+        ..ToolCall::default()
+    };
+    if !may_launch(&call) {
+        return None;
+    }
+    let mut waiting = transcript.tasks().filter(|(at, task)| {
+        let entry = transcript.get(*at);
+        task.by_itself && entry.is_some_and(|entry| entry.parent == parent && !entry.done)
+    });
+    let said = [Some(call.title.as_str()), input_text(&call, "description")];
+    let same = |task: &Task| {
+        let names = [&task.title, &task.purpose, &task.named];
+        let called =
+            |said: &str| !said.is_empty() && names.iter().any(|name| name.as_deref() == Some(said));
+        let id = task.session_id.as_deref();
+        said.iter().flatten().any(|said| called(said))
+            || call
+                .raw_input
+                .as_ref()
+                .zip(id)
+                .is_some_and(|(input, id)| mentions(input, id))
+    };
+    waiting.find(|(_, task)| same(task)).map(|(at, _)| at)
+}
+
+fn titles_of(news: &wire::SubagentUpdate) -> Vec<String> {
+    let set = |patch: &wire::Patch<String>| match patch {
+        wire::Patch::Set(text) if !text.is_empty() => Some(text.clone()),
+        _ => None,
+    };
+    [set(&news.title), set(&news.description)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn input_text<'a>(tool: &'a ToolCall, name: &str) -> Option<&'a str> {
+    let text = tool.raw_input.as_ref()?.get(name)?.as_str()?;
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// Whether an entry can become the task of a subagent: it is no other one's yet.
+fn is_free(transcript: &Transcript, at: usize) -> bool {
+    transcript
+        .task(at)
+        .is_none_or(|task| task.session_id.is_none())
+}
+
+/// Whether the tool is one that starts subagents, as far as its name says.
+fn is_launcher(tool: &ToolCall) -> bool {
+    if tool.task.is_some() {
+        return true;
+    }
+    let meta = tool.extra.get("_meta").and_then(Value::as_object);
+    let of_meta = meta.and_then(|meta| {
+        let named = |fields: &acp::Object| Some(fields.get("toolName")?.as_str()?.to_owned());
+        named(meta).or_else(|| meta.values().filter_map(Value::as_object).find_map(named))
+    });
+    let names = [
+        tool.name.clone(),
+        input_text(tool, "_toolName").map(str::to_owned),
+        of_meta,
+    ];
+    names.into_iter().flatten().any(|name| {
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_suffix("toolcall").unwrap_or(&name);
+        LAUNCHERS.contains(&name)
+    })
+}
+
+/// Whether the call may have started a subagent: it is none of the kinds that do something of their own.
+fn may_launch(tool: &ToolCall) -> bool {
+    is_launcher(tool) || matches!(tool.kind.as_str(), "think" | "other")
+}
+
+/// Whether an update says something of a subagent's work, and not just of its session.
+pub(crate) fn is_work(update: &SessionUpdate) -> bool {
+    !matches!(
+        update,
+        SessionUpdate::AvailableCommands(_)
+            | SessionUpdate::CurrentMode(_)
+            | SessionUpdate::ConfigOptions(_)
+            | SessionUpdate::SessionInfo(_)
+            | SessionUpdate::Usage(_)
+    )
+}

@@ -1,0 +1,182 @@
+//! Modes, models and options: set by whichever way the agent offers.
+
+use acp::message::RpcError;
+use acp::methods;
+use acp::types as wire;
+use serde_json::Value;
+
+use crate::agents::agent::Waiter;
+use crate::agents::connect::rpc_message;
+use crate::engine::{Engine, Refused};
+use crate::ids::{AgentId, Key};
+use crate::sessions::entry::Level;
+use crate::sessions::session::{OptionValue, Phase};
+
+impl Engine {
+    pub(crate) fn set_went_well(
+        &mut self,
+        key: Key,
+        what: &str,
+        id: &str,
+        result: &Result<Value, RpcError>,
+    ) -> bool {
+        if let Err(error) = result {
+            let text = format!("{what} {id} was not set: {}", rpc_message(error));
+            self.add_notice(key, Level::Warning, "agent", text.clone());
+            self.tell(key, "warn", text);
+        }
+        result.is_ok()
+    }
+
+    /// Sets the mode by whichever way the agent offers.
+    pub fn set_mode(&mut self, key: Key, mode: &str) -> Result<(), Refused> {
+        let (id, session_id) = self.switchable(key)?;
+        let session = self.session(key)?;
+        let modes = &session.modes.available_modes;
+        if modes.iter().any(|known| known.id == mode) {
+            let params = wire::SetModeRequest {
+                session_id,
+                mode_id: mode.to_owned(),
+            };
+            self.request(
+                id,
+                methods::SESSION_SET_MODE,
+                params,
+                Waiter::SetMode {
+                    key,
+                    id: mode.to_owned(),
+                },
+            );
+            return Ok(());
+        }
+        if !modes.is_empty() {
+            let known: Vec<&str> = modes.iter().map(|known| known.id.as_str()).collect();
+            return Err(format!(
+                "there is no mode {mode}; this agent has: {}",
+                known.join(", ")
+            ));
+        }
+        match session
+            .option_of(&wire::ConfigCategory::Mode)
+            .map(|option| option.id.clone())
+        {
+            Some(option) => self.set_option(key, &option, &OptionValue::Text(mode.to_owned())),
+            None => Err("this agent has no modes".to_owned()),
+        }
+    }
+
+    /// Sets the model by whichever way the agent offers.
+    pub fn set_model(&mut self, key: Key, model: &str) -> Result<(), Refused> {
+        let (id, session_id) = self.switchable(key)?;
+        let session = self.session(key)?;
+        if let Some(option) = session
+            .option_of(&wire::ConfigCategory::Model)
+            .map(|option| option.id.clone())
+        {
+            return self.set_option(key, &option, &OptionValue::Text(model.to_owned()));
+        }
+        let models = &session.models.available_models;
+        if models.is_empty() {
+            return Err("this agent does not let its model be chosen".to_owned());
+        }
+        if !models.iter().any(|known| known.model_id == model) {
+            let known: Vec<&str> = models.iter().map(|known| known.model_id.as_str()).collect();
+            return Err(format!(
+                "there is no model {model}; this agent has: {}",
+                known.join(", ")
+            ));
+        }
+        let params = wire::SetModelRequest {
+            session_id,
+            model_id: model.to_owned(),
+        };
+        self.request(
+            id,
+            methods::SESSION_SET_MODEL,
+            params,
+            Waiter::SetModel {
+                key,
+                id: model.to_owned(),
+            },
+        );
+        Ok(())
+    }
+
+    /// Sets a config option.
+    pub fn set_option(
+        &mut self,
+        key: Key,
+        option: &str,
+        value: &OptionValue,
+    ) -> Result<(), Refused> {
+        let (id, session_id) = self.switchable(key)?;
+        let session = self.session(key)?;
+        let Some(known) = session.options.iter().find(|known| known.id == option) else {
+            let ids: Vec<&str> = session
+                .options
+                .iter()
+                .map(|known| known.id.as_str())
+                .collect();
+            return Err(match ids.is_empty() {
+                true => "this agent has no options".to_owned(),
+                false => format!(
+                    "there is no option {option}; this agent has: {}",
+                    ids.join(", ")
+                ),
+            });
+        };
+        let value = match (&known.kind, value) {
+            (wire::ConfigKind::Boolean { .. }, OptionValue::Bool(yes)) => {
+                wire::ConfigValue::Boolean(*yes)
+            }
+            (wire::ConfigKind::Boolean { .. }, OptionValue::Text(text)) => match text.as_str() {
+                "true" | "on" | "yes" => wire::ConfigValue::Boolean(true),
+                "false" | "off" | "no" => wire::ConfigValue::Boolean(false),
+                _ => return Err(format!("{option} is true or false, not {text}")),
+            },
+            (wire::ConfigKind::Select { choices, .. }, value) => {
+                let text = match value {
+                    OptionValue::Text(text) => text.clone(),
+                    OptionValue::Bool(yes) => yes.to_string(),
+                };
+                if !choices.is_empty() && !choices.iter().any(|choice| choice.value == text) {
+                    let known: Vec<&str> =
+                        choices.iter().map(|choice| choice.value.as_str()).collect();
+                    return Err(format!(
+                        "{option} cannot be {text}; it can be: {}",
+                        known.join(", ")
+                    ));
+                }
+                wire::ConfigValue::Choice(text)
+            }
+            (wire::ConfigKind::Unknown { kind }, _) => {
+                return Err(format!(
+                    "{option} is of a kind this plugin does not know: {kind}"
+                ));
+            }
+        };
+        let params = wire::SetConfigOptionRequest {
+            session_id,
+            config_id: option.to_owned(),
+            value,
+        };
+        self.request(
+            id,
+            methods::SESSION_SET_CONFIG_OPTION,
+            params,
+            Waiter::SetOption {
+                key,
+                id: option.to_owned(),
+            },
+        );
+        Ok(())
+    }
+
+    pub(crate) fn switchable(&self, key: Key) -> Result<(AgentId, wire::SessionId), Refused> {
+        let session = self.session(key)?;
+        match (&session.phase, &session.session_id) {
+            (Phase::Ready, Some(id)) => Ok((session.agent, id.clone())),
+            _ => Err("the session has not started yet".to_owned()),
+        }
+    }
+}
