@@ -137,7 +137,7 @@ for _, name in ipairs({
   "yank-code",
 }) do
   local lhs = "<Plug>(cursor-agent-" .. name .. ")"
-  local rhs = "<Cmd>lua require('cursor_agent.actions').run('" .. name .. "')<CR>"
+  local rhs = "<Cmd>lua require('cursor_agent.parts').run('" .. name .. "')<CR>"
   map("", lhs, rhs, plain)
   if while_typing[name] then
     map("i", lhs, rhs, plain)

@@ -1,20 +1,9 @@
 -- Everything a key can do: one table that feeds the `<Plug>` mappings, the keys of our buffers and the `g?` help.
 
 local chats = require("cursor_agent.chat.registry")
-local config = require("cursor_agent.config")
 local notify = require("cursor_agent.notify")
 
 local M = {}
-
----@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"code"
-
----@class (exact) cursor_agent.Action
----@field name string
----@field desc string
----@field run fun(lhs: string?) with the key that was pressed, if one was
----@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise
----@field modes? table<cursor_agent.BufferKind, string[]> where they work; Normal mode otherwise
----@field expr? fun(lhs: string): boolean|string whether the key means this action where the cursor is, or itself, or these keys
 
 ---Runs something for the current tab's chat.
 ---@param work fun(chat: cursor_agent.Chat): any, string?
@@ -30,14 +19,13 @@ local function with_chat(work)
   end
 end
 
----Runs a function of the public interface.
----@param name "cancel"|"close"|"retry"
+---Runs a call of the library for the current chat.
+---@param name "cancel"|"retry"
 ---@return fun()
-local function api(name)
-  return function()
-    local run = require("cursor_agent")[name] --[[@as fun(): any, string?]]
-    notify.report(run())
-  end
+local function bridge(name)
+  return with_chat(function(chat)
+    return require("cursor_agent.bridge")[name](chat.key)
+  end)
 end
 
 ---Runs what a person asked for, who may have to choose first.
@@ -179,13 +167,18 @@ M.list = {
       return lhs ~= "<CR>" or vim.api.nvim_get_mode().mode:sub(1, 1) ~= "i"
     end,
   },
-  { name = "cancel", desc = "Stop the turn", run = api("cancel"), keys = { chat = { "<C-c>" }, prompt = { "<C-c>" } } },
-  { name = "retry", desc = "Send the last prompt again", run = api("retry"), keys = { chat = { "R" } } },
+  {
+    name = "cancel",
+    desc = "Stop the turn",
+    run = bridge("cancel"),
+    keys = { chat = { "<C-c>" }, prompt = { "<C-c>" } },
+  },
+  { name = "retry", desc = "Send the last prompt again", run = bridge("retry"), keys = { chat = { "R" } } },
   {
     name = "focus",
     desc = "Go to the prompt",
     run = with_chat(function(chat)
-      require("cursor_agent.chat.window").enter_prompt(chat)
+      require("cursor_agent.chat.layout").enter_prompt(chat)
       return true
     end),
     keys = { chat = { "i", "a", "I", "A" } },
@@ -199,7 +192,7 @@ M.list = {
   {
     name = "open-outside",
     desc = "Open the image, file or link under the cursor outside of Neovim",
-    run = call("cursor_agent.chat.image", "open"),
+    run = call("cursor_agent.chat.links", "open_outside"),
     keys = { chat = { "gx" }, subagent = { "gx" } },
   },
   {
@@ -358,7 +351,14 @@ M.list = {
   },
   { name = "toggle", desc = "Open or close the chat", run = pick("toggle") },
   { name = "open", desc = "Open the chat", run = pick("open") },
-  { name = "close", desc = "Close the chat; the session goes on", run = api("close"), keys = { chat = { "q" } } },
+  {
+    name = "close",
+    desc = "Close the chat; the session goes on",
+    run = function()
+      notify.report(require("cursor_agent.chat.sessions").close())
+    end,
+    keys = { chat = { "q" } },
+  },
   {
     name = "new",
     desc = "Start a new session",
@@ -596,7 +596,7 @@ M.list = {
     name = "reader-close",
     desc = "Close the window and go back",
     run = function()
-      require("cursor_agent.chat.scratch").close()
+      require("cursor_agent.window.scratch").close()
     end,
     keys = { log = { "q" }, reader = { "q" }, subagent = { "q" } },
   },
@@ -695,7 +695,7 @@ M.list = {
     name = "help",
     desc = "List the keys",
     run = function()
-      require("cursor_agent.chat.help").open()
+      require("cursor_agent.keys.help").open()
     end,
     keys = {
       chat = { "g?" },
@@ -714,75 +714,5 @@ M.list = {
     },
   },
 }
-
----@type table<string, cursor_agent.Action>
-local by_name = {}
-for _, action in ipairs(M.list) do
-  by_name[action.name] = action
-end
-
----Runs an action by name.
----@param name string
-function M.run(name)
-  local action = by_name[name]
-  if action then
-    action.run()
-  end
-end
-
----The keys of an action in a kind of buffer, as the options have it.
----@param action cursor_agent.Action
----@param kind cursor_agent.BufferKind
----@return string[]
-function M.keys(action, kind)
-  local chosen = (config.get().keymaps[kind] or {})[action.name]
-  if chosen == false then
-    return {}
-  elseif type(chosen) == "string" then
-    return { chosen }
-  elseif type(chosen) == "table" then
-    return chosen
-  end
-  return action.keys and action.keys[kind] or {}
-end
-
----The first key of an action in a kind of buffer, for a hint.
----@param name string
----@param kind cursor_agent.BufferKind
----@return string?
-function M.key(name, kind)
-  return M.keys(by_name[name], kind)[1]
-end
-
----@param action cursor_agent.Action
----@param kind cursor_agent.BufferKind
----@return string[]
-function M.modes(action, kind)
-  return action.modes and action.modes[kind] or { "n" }
-end
-
----Maps the keys of a kind of buffer.
----@param buf integer
----@param kind cursor_agent.BufferKind
-function M.map(buf, kind)
-  vim.b[buf].cursor_agent_kind = kind
-  for _, action in ipairs(M.list) do
-    for _, lhs in ipairs(M.keys(action, kind)) do
-      local rhs, expr = action.run, action.expr
-      local call_it = ("<Cmd>lua require('cursor_agent.actions').run(%q)<CR>"):format(action.name)
-      vim.keymap.set(M.modes(action, kind), lhs, expr and function()
-        local means = expr(lhs)
-        return means == true and call_it or means or lhs
-      end or function()
-        rhs(lhs)
-      end, {
-        buffer = buf,
-        expr = expr ~= nil,
-        nowait = true,
-        desc = "cursor-agent: " .. action.desc,
-      })
-    end
-  end
-end
 
 return M

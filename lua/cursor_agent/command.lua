@@ -4,6 +4,8 @@ local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 
+require("cursor_agent.parts")
+
 local M = {}
 
 ---@class (exact) cursor_agent.command.Args
@@ -155,7 +157,7 @@ M.subcommands = {
         end
         local item = selection(args, chat)
         if args.rest == "" then
-          require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat, { enter = true }))
+          require("cursor_agent.notify").report(require("cursor_agent.chat.layout").open(chat, { enter = true }))
           if item then
             chat.prompt:attach(item)
           end
@@ -163,7 +165,7 @@ M.subcommands = {
         end
         local number, problem = chat.prompt:submit_elsewhere(args.rest, item and { item } or {})
         if number then
-          require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat))
+          require("cursor_agent.notify").report(require("cursor_agent.chat.layout").open(chat))
         end
         return number, problem
       end)
@@ -316,7 +318,7 @@ M.subcommands = {
     desc = "Settle files with both unsaved changes and changes of an agent",
     words = 0,
     run = function()
-      return require("cursor_agent.files").settle()
+      return require("cursor_agent.decide").open_conflict()
     end,
   },
   export = {

@@ -1,5 +1,7 @@
 -- The options: one schema that yields the defaults, the checks, the completion and the help.
 
+local events = require("cursor_agent.bridge.events")
+
 local M = {}
 
 ---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"keys"|"values"|"icons"|"rules"
@@ -394,10 +396,10 @@ local function known_names(path)
     return nil
   end
   local names = {}
-  for _, action in ipairs(require("cursor_agent.actions").list) do
+  for _, action in ipairs(require("cursor_agent.keys.registry").list()) do
     names[action.name] = true
   end
-  return names
+  return next(names) and names or nil
 end
 
 ---What other clients of the protocol call things, by where they stand; here is what to write instead.
@@ -561,10 +563,7 @@ function M.setup(opts)
   given = opts
   merged = nil
   M.get()
-  local native = package.loaded["cursor_agent.bridge.native"]
-  if native and native.peek() then
-    require("cursor_agent.decide.rules").push()
-  end
+  events.emit("configured")
 end
 
 local wrong_rules = false
@@ -633,6 +632,22 @@ function M.agent(name)
   local config = M.get()
   name = name or config.agent
   return config.agents[name], name
+end
+
+---What to call an agent.
+---@param name string
+---@return string
+function M.agent_title(name)
+  local agent = M.get().agents[name]
+  return agent and agent.title or name
+end
+
+---Whether an agent is Cursor's CLI itself, not what plays it.
+---@param name string
+---@return boolean
+function M.is_cursor(name)
+  local agent = M.agent(name)
+  return agent ~= nil and agent.cursor == true and name ~= "demo"
 end
 
 ---The names of all agents, sorted.

@@ -1,5 +1,7 @@
 -- `:checkhealth cursor_agent`: what is missing or wrong, each with the step that mends it.
 
+require("cursor_agent.parts")
+
 local M = {}
 
 local redact = require("cursor_agent.bridge.redact")
@@ -74,12 +76,13 @@ end
 
 local function check_library()
   health.start("Library")
-  local native = require("cursor_agent.bridge.native")
+  local bridge = require("cursor_agent.bridge")
   local release = require("cursor_agent.install.release")
-  local root = native.root()
-  local library, why = native.get()
-  if library then
-    health.ok(("version %s, interface %d: %s"):format(library.version, library.abi, short(native.library_path())))
+  local paths = require("cursor_agent.bridge.paths")
+  local root = paths.root()
+  local ready, why = bridge.load()
+  if ready then
+    health.ok(("version %s, interface %d: %s"):format(bridge.version, bridge.abi, short(paths.library())))
     local built_from = release.read(root .. "/lib/built-from")
     local source = built_from and release.source_id(root)
     if source and built_from and vim.trim(built_from) ~= source then
@@ -206,7 +209,8 @@ local function check_agents()
   local config = require("cursor_agent.config")
   local presets = require("cursor_agent.agents.presets")
   local chosen = config.get().agent
-  local library = require("cursor_agent.bridge.native").get()
+  local bridge = require("cursor_agent.bridge")
+  local ready = bridge.load()
   local checks = {} ---@type cursor_agent.health.Check[]
   local names = vim.tbl_filter(function(name)
     -- The same program as `cursor`, told of there.
@@ -215,8 +219,8 @@ local function check_agents()
   for _, name in ipairs(names) do
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
     local spec, problem = presets.spec(name, agent)
-    if library then
-      library.learn(spec)
+    if ready then
+      bridge.learn(spec)
     end
     local status_command = presets.status_command(name, agent)
     table.insert(checks, name == chosen and 1 or #checks + 1, {
@@ -251,7 +255,7 @@ local function check_agents()
         health.info(("where it has no `acp`: `%s`"):format(redact.command(check.spec.fallback)))
       end
       check_login(is_chosen, check)
-      if presets.is_cursor(check.name) then
+      if config.is_cursor(check.name) then
         check_approval(check)
       end
       local note = presets.notes[check.name]
@@ -326,7 +330,7 @@ end
 
 local function check_files()
   health.start("Files")
-  local log = require("cursor_agent.bridge.native").log_path()
+  local log = require("cursor_agent.bridge.paths").log()
   local stat = vim.uv.fs_stat(log)
   health.info(("log: %s, %s"):format(short(log), stat and size(stat.size) or "not written yet"))
   local dir = require("cursor_agent.files.store").dir()

@@ -3,6 +3,8 @@
 -- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.
 -- A call that cannot do what it was asked returns nil and a message; it never raises for what a user can cause.
 
+require("cursor_agent.parts")
+
 local M = {}
 
 ---@alias cursor_agent.Session cursor_agent.Key|string
@@ -47,18 +49,14 @@ end
 ---Runs something on the chat that is meant.
 ---@generic T
 ---@param session cursor_agent.Session?
----@param work fun(library: cursor_agent.Native, key: cursor_agent.Key): T?, string?
+---@param work fun(bridge: cursor_agent.Bridge, key: cursor_agent.Key): T?, string?
 ---@return T?, string?
 local function on_chat(session, work)
   local chat, why = require("cursor_agent.chat.registry").find(session)
   if not chat then
     return nil, why
   end
-  local library, problem = require("cursor_agent.bridge.native").get()
-  if not library then
-    return nil, problem
-  end
-  return work(library, chat.key)
+  return work(require("cursor_agent.bridge"), chat.key)
 end
 
 ---Records options. Optional; nothing is started.
@@ -71,58 +69,26 @@ end
 ---@param opts? cursor_agent.OpenOpts
 ---@return cursor_agent.Key?, string?
 M.open = deferrable(function(opts)
-  opts = opts or {}
-  local chat, why = require("cursor_agent.chat").ensure(opts)
-  if not chat then
-    return nil, why
-  end
-  local shown, problem =
-    require("cursor_agent.chat.window").open(chat, { enter = opts.enter ~= false, position = opts.position })
-  if not shown then
-    return nil, problem
-  end
-  return chat.key
+  return require("cursor_agent.chat.sessions").open(opts)
 end)
 
 ---Takes the chat off the current tab. The session goes on.
 ---@return boolean?, string?
 M.close = deferrable(function()
-  local chat, why = require("cursor_agent.chat.registry").find()
-  if not chat then
-    return nil, why
-  end
-  require("cursor_agent.chat.window").close(chat)
-  return true
+  return require("cursor_agent.chat.sessions").close()
 end)
 
 ---Opens the chat, or takes it off the current tab.
 ---@return cursor_agent.Key|boolean?, string?
 M.toggle = deferrable(function()
-  local chat = require("cursor_agent.chat.registry").current()
-  if chat and require("cursor_agent.chat.window").is_open(chat) then
-    return M.close()
-  end
-  return M.open()
+  return require("cursor_agent.chat.sessions").toggle()
 end)
 
 ---Starts a new session and shows it.
 ---@param opts? cursor_agent.NewOpts
 ---@return cursor_agent.Key?, string?
 M.new = deferrable(function(opts)
-  opts = opts or {}
-  local chat, why = require("cursor_agent.chat").new({
-    agent = opts.agent,
-    cwd = opts.cwd,
-    mode = opts.mode,
-    model = opts.model,
-  })
-  if not chat then
-    return nil, why
-  end
-  if opts.open ~= false then
-    require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat, { enter = opts.enter }))
-  end
-  return chat.key
+  return require("cursor_agent.chat.sessions").new(opts)
 end)
 
 ---Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
@@ -131,28 +97,7 @@ end)
 ---@return integer? number of the prompt; 0 while it waits for what goes along, as a `@diff` that git is asked for
 ---@return string?
 M.prompt = deferrable(function(text, opts)
-  opts = opts or {}
-  if type(text) ~= "string" then
-    return nil, ("prompt: expected a string, got %s"):format(type(text))
-  end
-  local chat, why
-  if opts.session then
-    chat, why = require("cursor_agent.chat.registry").find(opts.session)
-  else
-    chat, why = require("cursor_agent.chat").ensure()
-  end
-  if not chat then
-    return nil, why
-  end
-  local items, problem = require("cursor_agent.prompt.context").read(opts.context, chat.cwd)
-  if not items then
-    return nil, problem
-  end
-  local number, trouble = chat.prompt:submit_elsewhere(text, items)
-  if number and opts.open ~= false then
-    require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat))
-  end
-  return number, trouble
+  return require("cursor_agent.chat.sessions").prompt(text, opts)
 end)
 
 ---Sends the last prompt again, with what was attached to it: after a turn that failed.
@@ -160,8 +105,8 @@ end)
 ---@return integer? number of the prompt
 ---@return string?
 M.retry = deferrable(function(session)
-  return on_chat(session, function(library, key)
-    return library.retry(key)
+  return on_chat(session, function(bridge, key)
+    return bridge.retry(key)
   end)
 end)
 
@@ -169,8 +114,8 @@ end)
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.cancel = deferrable(function(session)
-  return on_chat(session, function(library, key)
-    return library.cancel(key)
+  return on_chat(session, function(bridge, key)
+    return bridge.cancel(key)
   end)
 end)
 
@@ -178,8 +123,8 @@ end)
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.set_mode = deferrable(function(id, session)
-  return on_chat(session, function(library, key)
-    return library.set_mode(key, tostring(id))
+  return on_chat(session, function(bridge, key)
+    return bridge.set_mode(key, tostring(id))
   end)
 end)
 
@@ -187,8 +132,8 @@ end)
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.set_model = deferrable(function(id, session)
-  return on_chat(session, function(library, key)
-    return library.set_model(key, tostring(id))
+  return on_chat(session, function(bridge, key)
+    return bridge.set_model(key, tostring(id))
   end)
 end)
 
@@ -201,8 +146,8 @@ M.set_option = deferrable(function(id, value, session)
   if type(value) ~= "string" and type(value) ~= "boolean" then
     return nil, ("set_option: expected a string or a boolean, got %s"):format(type(value))
   end
-  return on_chat(session, function(library, key)
-    return library.set_option(key, tostring(id), value)
+  return on_chat(session, function(bridge, key)
+    return bridge.set_option(key, tostring(id), value)
   end)
 end)
 
@@ -217,31 +162,7 @@ end)
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
 ---@return boolean?, string?
 M.sessions = deferrable(function(callback)
-  local library, problem = require("cursor_agent.bridge.native").get()
-  if not library then
-    return nil, problem
-  end
-  -- Without a chat the agent is asked all the same, but makes no session for that.
-  local chat = require("cursor_agent.chat.registry").current()
-  local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
-  if not key then
-    key, why = require("cursor_agent.agents.lookup").key()
-  end
-  if not key then
-    return nil, why
-  end
-  local request, trouble = library.list_sessions(key)
-  if not request then
-    return nil, trouble
-  end
-  require("cursor_agent.bridge.drain").await(request, function(ok, value)
-    if ok then
-      callback(value)
-    else
-      callback(nil, tostring(value))
-    end
-  end)
-  return true
+  return require("cursor_agent.chat.sessions").list(callback)
 end)
 
 ---Goes on with a past session.
@@ -249,29 +170,7 @@ end)
 ---@param opts? cursor_agent.NewOpts
 ---@return cursor_agent.Key?, string?
 M.load = deferrable(function(id, opts)
-  opts = opts or {}
-  local chats = require("cursor_agent.chat.registry")
-  local chat = chats.find(id)
-  local here = chats.current()
-  local why
-  if not chat then
-    chat, why = require("cursor_agent.chat").new({
-      -- As `sessions` lists those of the agent of the current chat.
-      agent = opts.agent or (here and here.agent),
-      cwd = opts.cwd,
-      mode = opts.mode,
-      model = opts.model,
-      load = id,
-    })
-  end
-  if not chat then
-    return nil, why
-  end
-  chats.use(chat)
-  if opts.open ~= false then
-    require("cursor_agent.notify").report(require("cursor_agent.chat.window").open(chat, { enter = opts.enter }))
-  end
-  return chat.key
+  return require("cursor_agent.chat.sessions").load(id, opts)
 end)
 
 ---What a session is doing. Without any chat the state is `stopped`.
@@ -280,8 +179,8 @@ end)
 ---@return cursor_agent.Status?, string?
 function M.status(session)
   if session ~= nil or require("cursor_agent.chat.registry").current() then
-    return on_chat(session, function(library, key)
-      return library.status(key)
+    return on_chat(session, function(bridge, key)
+      return bridge.status(key)
     end)
   end
   local config = require("cursor_agent.config").get()
@@ -297,7 +196,7 @@ function M.status(session)
     commands = {},
     queue = {},
     todos = {},
-    error = require("cursor_agent.bridge.native").failure(),
+    error = require("cursor_agent.bridge").failure(),
   } --[[@as cursor_agent.Status]]
 end
 
@@ -308,8 +207,8 @@ function M.pending(session)
   if session == nil and not require("cursor_agent.chat.registry").current() then
     return {}
   end
-  return on_chat(session, function(library, key)
-    return library.pending(key)
+  return on_chat(session, function(bridge, key)
+    return bridge.pending(key)
   end)
 end
 
@@ -341,8 +240,8 @@ end)
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.Entry[]?, string?
 function M.transcript(session)
-  return on_chat(session, function(library, key)
-    return library.transcript(key)
+  return on_chat(session, function(bridge, key)
+    return bridge.transcript(key)
   end)
 end
 
@@ -350,8 +249,8 @@ end
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.FileChange[]?, string?
 function M.changes(session)
-  return on_chat(session, function(library, key)
-    return library.changes(key)
+  return on_chat(session, function(bridge, key)
+    return bridge.changes(key)
   end)
 end
 

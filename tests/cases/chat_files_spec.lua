@@ -285,7 +285,7 @@ T.case("a conflict is not written over by gs, and is settled in one place", OPTS
   -- It is named once.
   nvim:wait_screen_without("unsaved:")
   nvim:lua(
-    "vim.schedule(function() require('cursor_agent.chat.window').enter_prompt(require('cursor_agent.chat.registry').current()) end)"
+    "vim.schedule(function() require('cursor_agent.chat.layout').enter_prompt(require('cursor_agent.chat.registry').current()) end)"
   )
   nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt")
   nvim:keys("<Esc>gs")

@@ -234,7 +234,7 @@ T.case("a chat that another one replaced under a card has its room again", { wid
   )
   nvim:cmd("CursorAgent accept")
   nvim:wait_screen_without("asks to run")
-  nvim:lua("require('cursor_agent.chat.window').open(_G.first)")
+  nvim:lua("require('cursor_agent.chat.layout').open(_G.first)")
   nvim:wait_screen("I have to build it.")
   nvim:wait(function()
     return row_of(nvim, "I have to build it.") > 18

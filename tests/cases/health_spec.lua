@@ -107,7 +107,7 @@ end)
 T.case("a library of other sources, and a demo that is missing, come with their step", function(child)
   child:lua(
     [[
-    local root = require("cursor_agent.bridge.native").root()
+    local root = require("cursor_agent.bridge.paths").root()
     local copy = ...
     vim.fn.mkdir(copy .. "/lib", "p")
     vim.fn.writefile({ "other" }, copy .. "/lib/built-from")
@@ -115,7 +115,7 @@ T.case("a library of other sources, and a demo that is missing, come with their 
       vim.uv.fs_symlink(root .. "/" .. name, copy .. "/" .. name)
     end
     require("cursor_agent.bridge.native").get()
-    require("cursor_agent.bridge.native").root = function() return copy end
+    require("cursor_agent.bridge.paths").root = function() return copy end
   ]],
     child.dir .. "/copy"
   )
@@ -172,8 +172,7 @@ end)
 
 T.case("a library that does not load is named, with what an installation would need", function(child)
   child:lua([[
-    local native = require("cursor_agent.bridge.native")
-    native.library_path = function() return "/nowhere/cursor_agent.so" end
+    require("cursor_agent.bridge.paths").library = function() return "/nowhere/cursor_agent.so" end
   ]])
   local text = health(child)
   T.contains(text, "the library /nowhere/cursor_agent.so is not built")

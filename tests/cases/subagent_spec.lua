@@ -79,7 +79,7 @@ local function fold_of(nvim, text)
     [[
       local text = ...
       local chat = require("cursor_agent.chat.registry").current()
-      local win = require("cursor_agent.chat.window").chat_window(chat)
+      local win = require("cursor_agent.chat.layout").chat_window(chat)
       return vim.api.nvim_win_call(win, function()
         local line = vim.fn.search("\\V" .. vim.fn.escape(text, "\\"), "cnw")
         return { line, vim.fn.foldclosed(line), vim.fn.foldclosedend(line) }
@@ -99,7 +99,7 @@ local function go_to(nvim, text)
     [[
       local chat = require("cursor_agent.chat.registry").current()
       vim.cmd.stopinsert()
-      vim.api.nvim_set_current_win(require("cursor_agent.chat.window").chat_window(chat))
+      vim.api.nvim_set_current_win(require("cursor_agent.chat.layout").chat_window(chat))
       vim.fn.search("\\V" .. vim.fn.escape((...), "\\"), "cw")
     ]],
     text

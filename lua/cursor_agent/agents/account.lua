@@ -1,6 +1,6 @@
 -- What an agent can be asked to forget: the login, and a past session.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 
 local M = {}
@@ -17,7 +17,7 @@ local function tell(request, why, answered, done, failed)
     answered()
     return nil, why
   end
-  require("cursor_agent.bridge.drain").await(request, function(ok, value)
+  bridge.await(request, function(ok, value)
     answered()
     if ok then
       notify.notify(done)
@@ -32,11 +32,7 @@ end
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.logout(chat)
-  local library, why = native.get()
-  if not library then
-    return nil, why
-  end
-  local request, refused = library.logout(chat.key)
+  local request, refused = bridge.logout(chat.key)
   local failed = ("%s did not log out"):format(chat.agent)
   local answered = notify.unless_answered(chat.agent, "logout")
   return tell(request, refused, answered, ("logged out of %s"):format(chat.agent), failed)
@@ -47,11 +43,7 @@ end
 ---@param id string
 ---@return boolean?, string?
 function M.delete_session(chat, id)
-  local library, why = native.get()
-  if not library then
-    return nil, why
-  end
-  local request, refused = library.delete_session(chat.key, id)
+  local request, refused = bridge.delete_session(chat.key, id)
   local answered = notify.unless_answered(chat.agent, "session/delete")
   local done, failed = ("session %s was deleted"):format(id), ("session %s was not deleted"):format(id)
   return tell(request, refused, answered, done, failed)

@@ -1,6 +1,6 @@
 -- What Cursor will and will not ask before it acts, as its own `cli-config.json` says. That file is read, never written.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local presets = require("cursor_agent.agents.presets")
 local store = require("cursor_agent.files.store")
 
@@ -13,13 +13,13 @@ local TOLD = "cursor-approval"
 ---@param env table<string, string>?
 ---@param callback fun(config: cursor_agent.CliConfig?)
 function M.read(env, callback)
-  local library = native.get()
-  local request = library and library.cli_config(env or vim.empty_dict())
+  local ready = bridge.load()
+  local request = ready and bridge.cli_config(env or vim.empty_dict())
   if not request then
     callback(nil)
     return
   end
-  require("cursor_agent.bridge.drain").await(request, function(ok, value)
+  bridge.await(request, function(ok, value)
     callback(ok and value or nil)
   end)
 end
@@ -73,7 +73,7 @@ end
 ---Tells what Cursor asks, once, in the first chat with it; again when the setting has changed.
 ---@param chat cursor_agent.Chat
 function M.tell_once(chat)
-  if not presets.is_cursor(chat.agent) then
+  if not require("cursor_agent.config").is_cursor(chat.agent) then
     return
   end
   local agent = require("cursor_agent.config").agent(chat.agent)
@@ -89,10 +89,10 @@ function M.tell_once(chat)
     store.update(TOLD, function(value)
       value.mode = mode
     end)
-    local library = native.peek()
-    if library then
-      local headless = agent and presets.is_headless(agent, library.status(chat.key))
-      library.notice(chat.key, M.sentence(config, headless))
+    local ready = bridge.is_loaded()
+    if ready then
+      local headless = agent and presets.is_headless(agent, bridge.status(chat.key))
+      bridge.notice(chat.key, M.sentence(config, headless))
     end
   end)
 end

@@ -12,18 +12,20 @@ local NAME = "last-failure"
 ---@field message string as the user read it, with the last lines of stderr
 ---@field at integer seconds since 1970
 
+---Keeps the failure of a session that has just failed.
 ---@param chat cursor_agent.Chat
----@param message string
-function M.note(chat, message)
-  store.write(
-    NAME,
-    {
-      agent = chat.agent,
-      cwd = chat.cwd,
-      message = require("cursor_agent.bridge.redact").text(message),
-      at = os.time(),
-    }
-  )
+---@param before cursor_agent.Status
+function M.on_status(chat, before)
+  local status = chat.status
+  if status.state ~= "failed" or not status.error or status.error == before.error then
+    return
+  end
+  store.write(NAME, {
+    agent = chat.agent,
+    cwd = chat.cwd,
+    message = require("cursor_agent.bridge.redact").text(status.error),
+    at = os.time(),
+  })
 end
 
 ---@return cursor_agent.Failure?

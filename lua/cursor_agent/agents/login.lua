@@ -1,6 +1,6 @@
 -- Logs in to an agent: runs its own login in a terminal window, then lets the session go on.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 
 local M = {}
@@ -8,8 +8,8 @@ local M = {}
 ---@param chat cursor_agent.Chat? without one, the agent for new chats is logged in to
 ---@return boolean?, string?
 function M.open(chat)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   local agent, name = require("cursor_agent.config").agent(chat and chat.agent)
@@ -30,14 +30,14 @@ function M.open(chat)
   end
   -- What the agent runs in, its login does too: a proxy, another home.
   local env = spec and spec.env or {}
-  require("cursor_agent.agents.terminal").open(login.command, {
+  require("cursor_agent.window.terminal").open(login.command, {
     cwd = chat and chat.cwd or nil,
     env = vim.tbl_extend("force", env, login.env or {}),
     on_exit = function(status, close)
       if status == 0 then
         notify.notify(("logged in to %s"):format(name))
         if chat then
-          library.logged_in(chat.key)
+          bridge.logged_in(chat.key)
         end
         close()
       else

@@ -1,7 +1,7 @@
 -- An agent that is asked something without a chat: it runs, and makes no session for that.
 
 local config = require("cursor_agent.config")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
@@ -17,9 +17,9 @@ local open ---@type cursor_agent.lookup.Open?
 local timer ---@type uv.uv_timer_t?
 
 local function close()
-  local library = native.peek()
-  if open and library then
-    library.close(open.key)
+  local ready = bridge.is_loaded()
+  if open and ready then
+    bridge.close(open.key)
   end
   open = nil
 end
@@ -27,8 +27,8 @@ end
 ---The key of an agent in the current directory, to ask it something.
 ---@return cursor_agent.Key?, string? problem, string? agent
 function M.key()
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   local agent, name = config.agent()
@@ -39,7 +39,7 @@ function M.key()
   timer = timer or assert(vim.uv.new_timer())
   timer:start(LINGER_MS, 0, vim.schedule_wrap(close))
   if open and open.agent == name and open.cwd == cwd then
-    local status = library.status(open.key)
+    local status = bridge.status(open.key)
     if status and status.state ~= "failed" and not status.needs_login then
       return open.key, nil, name
     end
@@ -50,7 +50,7 @@ function M.key()
     return nil, problem
   end
   spec.cwd, spec.lookup = cwd, true
-  local key, refused = library.open(spec)
+  local key, refused = bridge.open(spec)
   if not key then
     return nil, refused
   end

@@ -25,7 +25,7 @@ local M = {}
 ---@field mcp_servers? table[] as in ACP's session/new
 ---@field additional_directories? string[]
 
-local root = require("cursor_agent.bridge.native").root()
+local root = require("cursor_agent.bridge.paths").root()
 
 -- Drives Cursor's CLI without `acp`, by its headless mode.
 local ADAPTER = root .. "/lib/cursor-agent-acp"
@@ -361,14 +361,6 @@ function M.spec(name, agent)
     additional_directories = agent.additional_directories,
   },
     problem
-end
-
----Whether an agent is Cursor's CLI itself, not what plays it.
----@param name string
----@return boolean
-function M.is_cursor(name)
-  local agent = require("cursor_agent.config").agent(name)
-  return agent ~= nil and agent.cursor == true and name ~= "demo"
 end
 
 return M

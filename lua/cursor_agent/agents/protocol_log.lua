@@ -1,6 +1,6 @@
 -- The messages exchanged with an agent: a row each to read and filter, whole on a key, saved as a file that can be played back.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 
 local M = {}
@@ -40,8 +40,8 @@ end
 ---@return string? path
 ---@return string? why not
 function M.save(chat, path)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   path = vim.fs.normalize(vim.fn.fnamemodify(path ~= "" and path or default_path(chat), ":p"))
@@ -51,7 +51,7 @@ function M.save(chat, path)
   local private = require("cursor_agent.files.private")
   local ok, failed = private.make_dir(vim.fs.dirname(path))
   if ok then
-    local lines = library.log(chat.key)
+    local lines = bridge.log(chat.key)
     lines[#lines + 1] = ""
     ok, failed = private.create(path, table.concat(lines, "\n"))
   end
@@ -85,24 +85,24 @@ end
 
 ---Shows the whole message under the cursor.
 M.show_message = on_view(function(view)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
-  local text = library.log_message(view.chat.key, vim.api.nvim_win_get_cursor(0)[1], view.method)
+  local text = bridge.log_message(view.chat.key, vim.api.nvim_win_get_cursor(0)[1], view.method)
   if not text then
     return nil, "the log no longer has this message"
   end
   local lines = vim.split(text, "\n", { plain = true })
-  require("cursor_agent.chat.scratch").open(lines, { name = "log/message.json", filetype = "json", float = true })
+  require("cursor_agent.window.scratch").open(lines, { name = "log/message.json", filetype = "json", float = true })
   return true
 end)
 
 ---Lets the user choose a method, and shows the messages of that one.
 M.choose_method = on_view(function(view)
-  local library = native.get()
+  local ready = bridge.load()
   local seen, list = {}, { "all messages" }
-  for _, row in ipairs(library and library.log_rows(view.chat.key) or {}) do
+  for _, row in ipairs(ready and bridge.log_rows(view.chat.key) or {}) do
     if row.method and not seen[row.method] then
       seen[row.method] = true
       list[#list + 1] = row.method
@@ -140,17 +140,17 @@ end)
 ---@param method? string only messages of this method, and the answers to them
 ---@return boolean?, string?
 function M.open(chat, method)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   method = method ~= "" and method or nil
-  local rows = library.log_rows(chat.key, method)
+  local rows = bridge.log_rows(chat.key, method)
   if #rows == 0 then
     return nil,
       method and ("no message of %s was exchanged"):format(method) or "nothing was exchanged with the agent yet"
   end
-  local buf = require("cursor_agent.chat.scratch").open(vim.tbl_map(describe, rows), {
+  local buf = require("cursor_agent.window.scratch").open(vim.tbl_map(describe, rows), {
     name = ("%d/log"):format(chat.key),
     filetype = "cursoragent-log",
     kind = "log",

@@ -1,7 +1,7 @@
 -- How an agent is signed in, in words: by a key, a token or a login, and what its own status command says to that.
 
-local native = require("cursor_agent.bridge.native")
-local presets = require("cursor_agent.agents.presets")
+local bridge = require("cursor_agent.bridge")
+local config = require("cursor_agent.config")
 local redact = require("cursor_agent.bridge.redact")
 
 local M = {}
@@ -31,11 +31,11 @@ end
 ---@param spec cursor_agent.OpenSpec
 ---@return cursor_agent.SignIn?
 function M.given(name, agent, spec)
-  local library = native.get()
-  if not library or not (presets.is_cursor(name) or agent.cursor) then
+  local ready = bridge.load()
+  if not ready or not (config.is_cursor(name) or agent.cursor) then
     return nil
   end
-  return library.sign_in(spec)
+  return bridge.sign_in(spec)
 end
 
 ---Whether a status command says that nobody is logged in.

@@ -2,10 +2,10 @@
 
 local approval = require("cursor_agent.agents.approval")
 local config = require("cursor_agent.config")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local presets = require("cursor_agent.agents.presets")
 local redact = require("cursor_agent.bridge.redact")
-local scratch = require("cursor_agent.chat.scratch")
+local scratch = require("cursor_agent.window.scratch")
 local sign_in = require("cursor_agent.agents.sign_in")
 
 local M = {}
@@ -86,7 +86,7 @@ local function compose(facts)
   local lines = {} ---@type string[]
   local status = facts.status
   add(lines, "Agent", ("%s, %s"):format(facts.name, status and status.state or "no chat in this tab"))
-  local library = native.peek()
+  local ready = bridge.is_loaded()
   -- The library knows what is a secret; without a chat only the program is shown.
   add(
     lines,
@@ -100,7 +100,7 @@ local function compose(facts)
   end
   add(lines, "Directory", vim.fn.fnamemodify(facts.cwd, ":~"))
   add_sign_in(lines, facts)
-  if status and library then
+  if status and ready then
     add(lines, "Session", status.session_id or "none yet")
     add(lines, "Mode", status.mode or "not known yet")
     add(lines, "Model", status.model or "not known yet")
@@ -138,9 +138,9 @@ function M.open(chat)
     return nil, ("there is no agent `%s`; known are %s"):format(name, table.concat(config.agent_names(), ", "))
   end
   local spec, problem = presets.spec(name, agent)
-  local library = native.get()
-  if library then
-    library.learn(spec)
+  local ready = bridge.load()
+  if ready then
+    bridge.learn(spec)
   end
   local facts = {
     name = name,
@@ -148,7 +148,7 @@ function M.open(chat)
     spec = spec,
     chat = chat,
     cwd = chat and chat.cwd or vim.fn.getcwd(),
-    status = chat and library and library.status(chat.key) or nil,
+    status = chat and ready and bridge.status(chat.key) or nil,
     given = sign_in.given(name, agent, spec),
     command = presets.status_command(name, agent),
     asking = false,
@@ -175,7 +175,7 @@ function M.open(chat)
     )
     facts.asking = started
   end
-  if presets.is_cursor(name) then
+  if config.is_cursor(name) then
     approval.read(spec.env, function(settings)
       facts.settings = settings
       refresh(facts, buf)

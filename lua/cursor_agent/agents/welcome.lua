@@ -2,7 +2,7 @@
 
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 local presets = require("cursor_agent.agents.presets")
 
@@ -36,7 +36,7 @@ end
 ---@param go cursor_agent.welcome.Go
 local function install(name, go)
   local command = presets.install_commands[name]
-  require("cursor_agent.agents.terminal").open({ "sh", "-c", command }, {
+  require("cursor_agent.window.terminal").open({ "sh", "-c", command }, {
     on_exit = function(code, close)
       if code ~= 0 then
         notify.notify(("`%s` ended with exit code %d"):format(command, code), "error")
@@ -101,7 +101,7 @@ function M.enter(agent, go, fresh)
   local chat = not fresh and chats.current()
   local serves = chat and (not agent or chat.agent == agent)
   -- Without a user interface there is nobody to ask, and without the library nothing to offer.
-  if serves or not is_missing(name) or #vim.api.nvim_list_uis() == 0 or not native.get() then
+  if serves or not is_missing(name) or #vim.api.nvim_list_uis() == 0 or not bridge.load() then
     return go(agent)
   end
   offer(name, go)

@@ -1,8 +1,7 @@
--- Takes what happened out of the library and hands it to the part of the editor it concerns, a few milliseconds at a time.
+-- Takes what happened out of the library and tells the parts that subscribed to it, a few milliseconds at a time.
 
-local chats = require("cursor_agent.chat.registry")
+local events = require("cursor_agent.bridge.events")
 local native = require("cursor_agent.bridge.native")
-local notify = require("cursor_agent.notify")
 
 local M = {}
 
@@ -27,94 +26,34 @@ function M.await(id, callback)
   waiting[id] = callback
 end
 
----@param name string
----@param data table?
-function M.fire(name, data)
-  vim.api.nvim_exec_autocmds("User", { pattern = name, modeline = false, data = data })
-end
-
----@type table<string, fun(change: cursor_agent.Change, chat: cursor_agent.Chat?)>
-local handlers = {
-  append = function(change, chat)
-    if chat then
-      chat.transcript:append(change.entry --[[@as integer]], change.text or "")
-      require("cursor_agent.chat.subagent").append(chat, change.entry --[[@as integer]], change.text or "")
-    end
-  end,
-  entry = function(change, chat)
-    if chat then
-      local entry = change.data --[[@as cursor_agent.Entry]]
-      chat.transcript:entry(change.entry --[[@as integer]], entry)
-      require("cursor_agent.chat.subagent").entry(chat, change.entry --[[@as integer]], entry)
-      if entry.tool then
-        require("cursor_agent.chat.follow_agent").tool(chat, entry.tool)
-      end
-      local image = entry.tool and entry.tool.image
-      if image and image.path then
-        require("cursor_agent.chat.image").draw(chat, change.entry --[[@as integer]], image.path)
-      end
-    end
-  end,
-  status = function(change, chat)
-    if chat then
-      require("cursor_agent.chat").set_status(chat, change.data)
-    end
-  end,
-  event = function(change)
-    M.fire(change.name --[[@as string]], change.data)
-  end,
-  decision = function(change)
-    require("cursor_agent.decide").on_decision(change.data)
-  end,
-  decided = function(change)
-    require("cursor_agent.decide").on_decided(change.id --[[@as integer]], change.how or "")
-  end,
-  editor = function(change, chat)
-    require("cursor_agent.chat.follow_agent").request(chat, change.request --[[@as cursor_agent.EditorRequest]])
-    require("cursor_agent.files").serve(
-      change.id --[[@as integer]],
-      change.request --[[@as cursor_agent.EditorRequest]],
-      change.key
-    )
-  end,
-  withdrawn = function(change)
-    require("cursor_agent.files").withdrawn(change.id --[[@as integer]])
-  end,
-  edited = function(change, chat)
-    require("cursor_agent.files").edited(change.path --[[@as string]], chat)
-  end,
-  reviewed = function(change)
-    local review = require("cursor_agent.review")
-    review.start()
-    review.changed(change.paths or {})
-  end,
-  result = function(change)
-    local callback = waiting[change.id]
-    waiting[change.id] = nil
-    if callback then
-      callback(change.ok, change.value)
-    end
-  end,
-  notify = function(change)
-    notify.notify(change.message or "", change.level)
-  end,
+---Which of its fields a kind of change hands to those who subscribed to it, in this order.
+---@type table<string, string[]>
+local TELLS = {
+  append = { "key", "entry", "text" },
+  entry = { "key", "entry", "data" },
+  status = { "key", "data" },
+  decision = { "data" },
+  decided = { "id", "how" },
+  editor = { "id", "request", "key" },
+  withdrawn = { "id" },
+  edited = { "path", "key" },
+  reviewed = { "paths" },
+  notify = { "message", "level" },
 }
 
 ---@param change cursor_agent.Change
 local function dispatch(change)
-  local chat = chats.get(change.key)
-  if chat and not vim.api.nvim_buf_is_loaded(chat.buf) and (change.type == "append" or change.type == "entry") then
-    -- The user deleted the buffer. The library keeps the transcript; opening the chat shows it again.
-    return
-  end
-  local handler = handlers[change.type]
-  if not handler then
-    return
-  end
-  -- One change that cannot be shown must not keep back the ones behind it.
-  local ok, problem = xpcall(handler, debug.traceback, change, chat)
-  if not ok then
-    notify.once(("a change of kind `%s` could not be shown: %s"):format(change.type, problem), "error")
+  if change.type == "result" then
+    local callback = waiting[change.id]
+    waiting[change.id] = nil
+    if callback then
+      events.protect("result", callback, change.ok, change.value)
+    end
+  elseif change.type == "event" then
+    events.protect("event", events.announce, change.name --[[@as string]], change.data)
+  elseif TELLS[change.type] then
+    local first, second, third = unpack(TELLS[change.type])
+    events.emit(change.type, change[first], change[second], change[third])
   end
 end
 
@@ -149,7 +88,7 @@ end
 
 ---Whether there is more than was dealt with so far: what is on the screen will be gone in a moment.
 ---@return boolean
-function M.behind()
+function M.is_behind()
   return at <= #taken or more
 end
 
@@ -169,10 +108,7 @@ function M.drain()
     dispatch(change)
     over = vim.uv.hrtime() > deadline
   until over
-  for _, chat in ipairs(chats.all()) do
-    chat.transcript:finish(over and M.behind())
-    require("cursor_agent.chat.subagent").finish(chat, over and M.behind())
-  end
+  events.emit("drained", over and M.is_behind())
   if over then
     -- Also where nothing is known to be left: what comes while the library waits to be asked wakes nobody a second time,
     -- and what was taken before may have used up the wake-up.

@@ -1,5 +1,7 @@
 -- Loads the library, once, on Neovim's main Lua state, and starts and stops its runtime.
 
+local paths = require("cursor_agent.bridge.paths")
+
 local M = {}
 
 ---The interface this Lua code speaks; the library of another number is refused by name.
@@ -12,27 +14,15 @@ local loaded ---@type cursor_agent.Native?
 local failure ---@type string?
 local opened = false -- a library was opened, fit or not: Lua opens no other of this name any more
 
----The plugin's own directory.
----@return string
-function M.root()
-  local here = assert(debug.getinfo(1, "S")).source:sub(2)
-  local file = vim.uv.fs_realpath(here) or here
-  return file:sub(1, -1 - #"/lua/cursor_agent/bridge/native.lua")
-end
+---Called when there is something to drain.
+function M.on_wake() end
 
----@return string
-function M.library_path()
-  return M.root() .. "/lib/cursor_agent.so"
-end
-
----@return string
-function M.log_path()
-  return vim.fs.joinpath(vim.fn.stdpath("log") --[[@as string]], "cursor-agent.log")
-end
+---Called once the library is there, before it is used.
+function M.on_loaded() end
 
 ---@return cursor_agent.Native?, string?
 local function open_library()
-  local path = M.library_path()
+  local path = paths.library()
   local rebuild = "`:CursorAgent build` installs it; `:checkhealth cursor_agent` shows more."
   if not vim.uv.fs_stat(path) then
     return nil, ("the library %s is not built.\n  %s"):format(path, rebuild)
@@ -71,17 +61,16 @@ function M.load_on_main_state()
   end
   local started, problem = pcall(native.start, {
     on_wake = vim.schedule_wrap(function()
-      require("cursor_agent.bridge.drain").drain()
+      M.on_wake()
     end),
-    log_path = M.log_path(),
+    log_path = paths.log(),
   })
   if not started then
     failure = "the library could not start: " .. tostring(problem)
     return
   end
   loaded = native
-  require("cursor_agent.review").setup(native)
-  require("cursor_agent.decide.rules").push()
+  M.on_loaded()
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_native", {}),
     desc = "cursor-agent: end the agents",
@@ -111,7 +100,7 @@ end
 
 ---Forgets a failure after the library was installed.
 ---@return boolean whether the next use may go better; otherwise only a new Neovim can load it
-function M.retry()
+function M.forget_failure()
   if not opened then
     failure = nil
   end

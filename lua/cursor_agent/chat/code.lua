@@ -165,7 +165,7 @@ function M.apply(chat)
   if not code then
     return nil, why
   end
-  local win = require("cursor_agent.chat.window").code_window()
+  local win = require("cursor_agent.window.code").current()
   if not win then
     return nil, "there is no code window to put it in"
   end

@@ -8,7 +8,7 @@ local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_decor")
 
-local ready = false
+local transcripts ---@type { of: (fun(buf: integer): cursor_agent.Transcript?), NS: { aside: integer } }?
 local refreshing = {} ---@type table<integer, boolean>
 
 ---@class (exact) cursor_agent.decor.Drawn
@@ -53,13 +53,12 @@ end
 ---@param bottom integer
 ---@return boolean
 local function on_win(_, win, buf, top, bottom)
-  local transcript = require("cursor_agent.chat.transcript")
-  local self = transcript.of(buf)
-  if not self then
+  local self = transcripts and transcripts.of(buf)
+  if not self or not transcripts then
     return false
   end
   painter.want(self, win, top, bottom)
-  local marks = vim.api.nvim_buf_get_extmarks(buf, transcript.NS.aside, { top, 0 }, { bottom, -1 }, {})
+  local marks = vim.api.nvim_buf_get_extmarks(buf, transcripts.NS.aside, { top, 0 }, { bottom, -1 }, {})
   if #marks == 0 then
     return false
   end
@@ -90,11 +89,12 @@ local function on_line(_, _, buf, row)
 end
 
 ---Starts drawing; once.
-function M.setup()
-  if ready then
+---@param of { of: (fun(buf: integer): cursor_agent.Transcript?), NS: { aside: integer } } where transcripts are found
+function M.setup(of)
+  if transcripts then
     return
   end
-  ready = true
+  transcripts = of
   vim.api.nvim_set_decoration_provider(NS, { on_win = on_win, on_line = on_line })
 end
 

@@ -2,7 +2,7 @@
 
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
@@ -116,18 +116,18 @@ end
 ---@param path? string
 ---@return boolean?, string?
 function M.open(chat, path)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   local name = ("%d/export"):format(chat.key)
-  if (path or "") == "" and require("cursor_agent.chat.scratch").enter_changed(name) then
+  if (path or "") == "" and require("cursor_agent.window.scratch").enter_changed(name) then
     return nil, "you have changed this export: :w {file} saves it, :q! drops it"
   end
   local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
   -- Before anything is cut, and again as a whole: a private key in a diff has many lines.
-  local whole = table.concat(M.markdown(library.masked_transcript(chat.key), title, chat.cwd), "\n")
-  local lines = vim.split(library.redact(whole), "\n", { plain = true })
+  local whole = table.concat(M.markdown(bridge.masked_transcript(chat.key), title, chat.cwd), "\n")
+  local lines = vim.split(bridge.redact(whole), "\n", { plain = true })
   if path and path ~= "" then
     path = vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))
     if vim.uv.fs_stat(path) then
@@ -140,7 +140,7 @@ function M.open(chat, path)
     require("cursor_agent.notify").notify("written to " .. path)
     return true
   end
-  require("cursor_agent.chat.scratch").open(lines, {
+  require("cursor_agent.window.scratch").open(lines, {
     name = name,
     filetype = "markdown",
     modifiable = true,

@@ -3,7 +3,8 @@
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
-local window = require("cursor_agent.chat.window")
+local code = require("cursor_agent.window.code")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
@@ -48,9 +49,9 @@ end
 ---Windows with code that are not the user's own: neither the current one nor the one they were in last.
 ---@return integer[]
 local function others()
-  local own = { [vim.api.nvim_get_current_win()] = true, [window.code_window() or 0] = true }
+  local own = { [vim.api.nvim_get_current_win()] = true, [code.current() or 0] = true }
   return vim.tbl_filter(function(win)
-    return window.is_code(win) and not own[win] and not vim.wo[win].winfixbuf and not vim.wo[win].diff
+    return code.is_code(win) and not own[win] and not vim.wo[win].winfixbuf and not vim.wo[win].diff
   end, vim.api.nvim_tabpage_list_wins(0))
 end
 
@@ -77,12 +78,12 @@ end
 ---Opens a window for what the agent does, below the code, without going there.
 ---@return integer?
 local function open_window()
-  local code = window.code_window()
-  if not code or vim.api.nvim_win_get_height(code) < 8 then
+  local at = code.current()
+  if not at or vim.api.nvim_win_get_height(at) < 8 then
     return nil
   end
   local _, win = window.despite_autocommands(function()
-    return vim.api.nvim_open_win(vim.api.nvim_win_get_buf(code), false, { split = "below", win = code })
+    return vim.api.nvim_open_win(vim.api.nvim_win_get_buf(at), false, { split = "below", win = at })
   end)
   return type(win) == "number" and win --[[@as integer]] or nil
 end
@@ -221,9 +222,11 @@ end
 
 ---A tool call came or changed.
 ---@param chat cursor_agent.Chat
----@param tool cursor_agent.ToolCall
-function M.tool(chat, tool)
-  if not is_followed(chat) then
+---@param _ integer
+---@param entry cursor_agent.Entry
+function M.on_entry(chat, _, entry)
+  local tool = entry.tool
+  if not tool or not is_followed(chat) then
     return
   end
   local place ---@type cursor_agent.follow.Place?
@@ -253,9 +256,11 @@ function M.tool(chat, tool)
 end
 
 ---The agent reads or writes a file through the editor.
----@param chat cursor_agent.Chat?
+---@param _ integer
 ---@param request cursor_agent.EditorRequest
-function M.request(chat, request)
+---@param key cursor_agent.Key?
+function M.on_request(_, request, key)
+  local chat = chats.get(key)
   if chat and is_followed(chat) then
     show_soon({ path = vim.fs.normalize(request.path), line = request.line, wrote = {} })
   end
@@ -288,7 +293,7 @@ function M.toggle(how)
     return true
   elseif how == "here" then
     local win = vim.api.nvim_get_current_win()
-    if not window.is_code(win) then
+    if not code.is_code(win) then
       return nil, "go to a window with code first"
     end
     turn_on(win)

@@ -56,9 +56,13 @@ end
 
 ---Draws an image under its line of the chat, if a plugin for that is there. What fails there must not break the chat.
 ---@param chat cursor_agent.Chat
----@param index integer the entry
----@param path string
-function M.draw(chat, index, path)
+---@param index integer
+---@param entry cursor_agent.Entry
+function M.on_entry(chat, index, entry)
+  local path = entry.tool and entry.tool.image and entry.tool.image.path
+  if not path then
+    return
+  end
   local id = ("%d/%d/%s"):format(chat.buf, index, path)
   if drawn[id] or not vim.uv.fs_stat(path) then
     return
@@ -80,8 +84,7 @@ end
 ---@param number integer which of its contents
 ---@return boolean?, string?
 function M.open_content(chat, index, number)
-  local library = require("cursor_agent.bridge.native").peek()
-  local entry = library and library.entry(chat.key, index)
+  local entry = require("cursor_agent.bridge").entry(chat.key, index)
   local content = entry and entry.tool and (entry.tool.content or {})[number]
   local ok, data = pcall(vim.base64.decode, content and content.data or "")
   if not ok or data == "" then
@@ -99,25 +102,6 @@ function M.open_content(chat, index, number)
     return nil, why
   end
   return outside.open_file(path)
-end
-
----Opens what the line under the cursor is about in the system's program for it.
----@param chat cursor_agent.Chat
----@return boolean?, string?
-function M.open(chat)
-  local target, index = require("cursor_agent.chat.links").target(chat)
-  if target and index and target.content then
-    return M.open_content(chat, index, target.content)
-  end
-  local what = target and (target.url or target.path)
-  if not what then
-    return nil, "there is no file or address here"
-  end
-  local outside = require("cursor_agent.chat.outside")
-  if target and target.url then
-    return outside.open_url(target.url)
-  end
-  return outside.open_file(vim.fs.normalize(what:sub(1, 1) == "/" and what or vim.fs.joinpath(chat.cwd, what)))
 end
 
 return M

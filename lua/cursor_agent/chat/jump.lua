@@ -10,7 +10,7 @@ local function jump(chat, step, kind)
   local transcript = require("cursor_agent.chat.transcript").here(chat)
   -- The chat may be in more than one window.
   local here = vim.api.nvim_get_current_buf() == transcript.buf and vim.api.nvim_get_current_win()
-  local win = here or require("cursor_agent.chat.window").chat_window(chat)
+  local win = here or require("cursor_agent.chat.layout").chat_window(chat)
   if not win then
     return nil, "the chat is closed"
   end

@@ -1,7 +1,7 @@
 -- Where a line of the chat leads: a fold, a subagent's own buffer, a file and line, a link, a tool call's output.
 
 local places = require("cursor_agent.chat.places")
-local window = require("cursor_agent.chat.window")
+local layout = require("cursor_agent.chat.layout")
 
 local M = {}
 
@@ -20,7 +20,7 @@ function M.go(chat, target)
   if target.url then
     return require("cursor_agent.chat.outside").open_url(target.url)
   end
-  return window.edit(full_path(chat, target.path or ""), target.line)
+  return layout.edit(full_path(chat, target.path or ""), target.line)
 end
 
 ---Whether a text that may be a path names something on the disk. A mere word has to be a file: `src` is a word.
@@ -56,8 +56,7 @@ end
 local function tool_here(chat)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local index, top = require("cursor_agent.chat.transcript").here(chat):entry_at(row)
-  local library = require("cursor_agent.bridge.native").peek()
-  local entry = index and row == top and library and library.told(chat.key, index)
+  local entry = index and row == top and require("cursor_agent.bridge").told(chat.key, index)
   return entry and entry.tool or nil, index
 end
 
@@ -98,6 +97,25 @@ function M.file(chat)
     return nil, "there is no file here"
   end
   return M.go(chat, target)
+end
+
+---Opens what the line under the cursor is about in the system's program for it.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.open_outside(chat)
+  local target, index = M.target(chat)
+  if target and index and target.content then
+    return require("cursor_agent.chat.image").open_content(chat, index, target.content)
+  end
+  local what = target and (target.url or target.path)
+  if not what then
+    return nil, "there is no file or address here"
+  end
+  local outside = require("cursor_agent.chat.outside")
+  if target and target.url then
+    return outside.open_url(target.url)
+  end
+  return outside.open_file(full_path(chat, what))
 end
 
 return M

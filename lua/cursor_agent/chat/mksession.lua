@@ -1,7 +1,7 @@
 -- Brings the chats back into the windows that a session file of `:mksession` makes for them.
 
 local chats = require("cursor_agent.chat.registry")
-local window = require("cursor_agent.chat.window")
+local layout = require("cursor_agent.chat.layout")
 
 local M = {}
 
@@ -60,16 +60,19 @@ function M.loaded()
         vim.api.nvim_win_set_buf(win, live)
         chats.use(chat --[[@as cursor_agent.Chat]], vim.api.nvim_win_get_tabpage(win))
       end
-      window.forget(buf)
+      layout.forget(buf)
     end
   end
   come_back()
 end
 
-vim.api.nvim_create_autocmd("BufFilePre", {
-  group = vim.api.nvim_create_augroup("cursor_agent_mksession", {}),
-  desc = "cursor-agent: let a session file name its buffers",
-  callback = M.step_aside,
-})
+---Watches for session files; called when a chat starts.
+function M.setup()
+  vim.api.nvim_create_autocmd("BufFilePre", {
+    group = vim.api.nvim_create_augroup("cursor_agent_mksession", {}),
+    desc = "cursor-agent: let a session file name its buffers",
+    callback = M.step_aside,
+  })
+end
 
 return M

@@ -3,8 +3,8 @@
 local ansi = require("cursor_agent.render.ansi")
 local format = require("cursor_agent.render.format")
 local highlights = require("cursor_agent.colour.highlights")
-local native = require("cursor_agent.bridge.native")
-local scratch = require("cursor_agent.chat.scratch")
+local bridge = require("cursor_agent.bridge")
+local scratch = require("cursor_agent.window.scratch")
 
 local M = {}
 
@@ -16,8 +16,8 @@ local function entry_here(chat)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local transcript = require("cursor_agent.chat.transcript").here(chat)
   local index = vim.api.nvim_get_current_buf() == transcript.buf and transcript:entry_at(row)
-  local library = native.peek()
-  local entry = index and library and library.entry(chat.key, index)
+  local ready = bridge.is_loaded()
+  local entry = index and ready and bridge.entry(chat.key, index)
   if not entry or not index then
     return nil, "there is nothing under the cursor"
   end

@@ -3,8 +3,9 @@
 local chats = require("cursor_agent.chat.registry")
 local context = require("cursor_agent.prompt.context")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
+local sessions = require("cursor_agent.chat.sessions")
 local welcome = require("cursor_agent.agents.welcome")
 
 local M = {}
@@ -18,8 +19,8 @@ local M = {}
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Status
 local function status_of(chat)
-  local library = native.peek()
-  return library and library.status(chat.key) or chat.status
+  local ready = bridge.is_loaded()
+  return ready and bridge.status(chat.key) or chat.status
 end
 
 ---@param title string
@@ -48,9 +49,9 @@ end
 ---@param set "set_mode"|"set_model"
 ---@param id string
 local function apply(chat, set, id)
-  local library = native.peek()
-  if library then
-    notify.report(library[set](chat.key, id))
+  local ready = bridge.is_loaded()
+  if ready then
+    notify.report(bridge[set](chat.key, id))
   end
 end
 
@@ -115,9 +116,9 @@ local function choose_value(chat, option)
     end
   end
   choose(option.name, choices, option.value, function(choice)
-    local library = native.peek()
-    if library then
-      notify.report(library.set_option(chat.key, option.id, choice.id))
+    local ready = bridge.is_loaded()
+    if ready then
+      notify.report(bridge.set_option(chat.key, option.id, choice.id))
     end
   end)
 end
@@ -157,13 +158,13 @@ function M.option(chat, id)
 end
 
 ---Goes on with a past session.
----@param sessions { id: string, title: string?, cwd: string?, agent: string, updated_at: string? }[]
-function M.session(sessions)
-  if #sessions == 0 then
+---@param found { id: string, title: string?, cwd: string?, agent: string, updated_at: string? }[]
+function M.session(found)
+  if #found == 0 then
     notify.notify("there are no past sessions")
     return
   end
-  vim.ui.select(sessions, {
+  vim.ui.select(found, {
     prompt = "Session",
     kind = "cursor_agent",
     format_item = function(session)
@@ -172,9 +173,7 @@ function M.session(sessions)
     end,
   }, function(session)
     if session then
-      notify.report(
-        require("cursor_agent").load(session.id, { agent = session.agent, cwd = session.cwd, enter = true })
-      )
+      notify.report(sessions.load(session.id, { agent = session.agent, cwd = session.cwd, enter = true }))
     end
   end)
 end
@@ -183,12 +182,12 @@ end
 ---@return boolean?, string?
 function M.sessions()
   local answered ---@type fun()?
-  local asked, refused = require("cursor_agent").sessions(function(sessions, why)
+  local asked, refused = sessions.list(function(found, why)
     if answered then
       answered()
     end
-    if sessions then
-      M.session(sessions)
+    if found then
+      M.session(found)
     else
       notify.notify(why or "the agent did not say", "error")
     end
@@ -241,7 +240,7 @@ end
 function M.prompt_with_selection()
   local item = visual_selection(vim.fn.getcwd())
   notify.report(welcome.enter(nil, function(agent)
-    local key, why = require("cursor_agent").open({ agent = agent })
+    local key, why = sessions.open({ agent = agent })
     local chat = key and chats.current()
     if chat and item then
       chat.prompt:attach(item)
@@ -255,7 +254,7 @@ end
 ---@return any, string?
 function M.open(agent)
   return welcome.enter(agent, function(chosen)
-    return require("cursor_agent").open({ agent = chosen })
+    return sessions.open({ agent = chosen })
   end)
 end
 
@@ -264,9 +263,9 @@ end
 function M.toggle()
   return welcome.enter(nil, function(agent)
     if agent then
-      return require("cursor_agent").open({ agent = agent })
+      return sessions.open({ agent = agent })
     end
-    return require("cursor_agent").toggle()
+    return sessions.toggle()
   end)
 end
 
@@ -275,7 +274,7 @@ end
 ---@return any, string?
 function M.new(agent)
   return welcome.enter(agent, function(chosen)
-    return require("cursor_agent").new({ agent = chosen, enter = true })
+    return sessions.new({ agent = chosen, enter = true })
   end, true)
 end
 

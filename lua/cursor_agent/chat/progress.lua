@@ -24,13 +24,13 @@ local function tell(chat, status, percent)
   })
 end
 
----Takes note of a new status. How far a turn is, only its todos can tell.
+---How far a turn is, only its todos can tell.
 ---@param chat cursor_agent.Chat
----@param status cursor_agent.Status
-function M.update(chat, status)
+function M.on_status(chat)
   if not known then
     return
   end
+  local status = chat.status
   local before = running[chat.key]
   if status.state == "running" or status.state == "waiting" then
     local done, all = require("cursor_agent.render.plan").progress(status.todos or {})

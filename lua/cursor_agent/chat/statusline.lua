@@ -17,7 +17,7 @@ function M.text()
     return ""
   end
   local status = chat.status
-  local words = { require("cursor_agent.chat").agent_title(chat) }
+  local words = { require("cursor_agent.config").agent_title(chat.agent) }
   if status.state == "running" or status.state == "waiting" then
     local now = clock.now_ms()
     words[#words + 1] = format.clock(now - (status.turn_started_ms or now))

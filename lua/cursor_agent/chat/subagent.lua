@@ -1,21 +1,19 @@
 -- A subagent in a buffer of its own: what its block in the chat shows, while it works and after.
 
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
+local events = require("cursor_agent.bridge.events")
 local transcripts = require("cursor_agent.chat.transcript")
 
 local M = {}
 
----Whether any chat has such a buffer: most never do, and what streams in need not look for one.
-local opened = false
+---Whether what streams in is listened to: only once a chat has such a buffer, and most never do.
+local listens = false
 
 ---@param chat cursor_agent.Chat
 ---@param index integer
 ---@param entry cursor_agent.Entry
-function M.entry(chat, index, entry)
-  if not opened then
-    return
-  end
+function M.on_entry(chat, index, entry)
   for _, view in ipairs(transcripts.views(chat)) do
     if view:shows(index, entry.parent) then
       view:entry(index, entry)
@@ -29,10 +27,7 @@ end
 ---@param chat cursor_agent.Chat
 ---@param index integer
 ---@param text string
-function M.append(chat, index, text)
-  if not opened then
-    return
-  end
+function M.on_append(chat, index, text)
   for _, view in ipairs(transcripts.views(chat)) do
     view:append(index, text)
   end
@@ -41,10 +36,7 @@ end
 ---Ends a batch of changes.
 ---@param chat cursor_agent.Chat
 ---@param flood boolean more is to come at once
-function M.finish(chat, flood)
-  if not opened then
-    return
-  end
+function M.on_drained(chat, flood)
   for _, view in ipairs(transcripts.views(chat)) do
     view:finish(flood)
   end
@@ -117,9 +109,8 @@ end
 ---Makes the buffer of a subagent and writes what there is of it.
 ---@param chat cursor_agent.Chat
 ---@param task integer
----@param library cursor_agent.Native
 ---@return integer buf
-local function make(chat, task, library)
+local function make(chat, task)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.b[buf].cursor_agent_key = chat.key
   vim.api.nvim_buf_set_name(buf, ("cursor-agent://%d/subagent/%d"):format(chat.key, task))
@@ -131,11 +122,16 @@ local function make(chat, task, library)
   bo.textwidth = 0
   bo.formatlistpat = vim.bo[chat.buf].formatlistpat
   local view = transcripts.new(buf, chat.cwd, task)
-  opened = true
+  if not listens then
+    listens = true
+    for event, name in pairs({ entry = "on_entry", append = "on_append", drained = "on_drained" }) do
+      events.on("chat " .. event, "cursor_agent.chat.subagent", name)
+    end
+  end
   local last = chat.transcript:last_of_block(task)
   local index = chat.transcript:next(task)
   while index and last ~= task do
-    local entry = library.told(chat.key, index)
+    local entry = bridge.told(chat.key, index)
     if entry then
       view:entry(index, entry)
     end
@@ -143,7 +139,7 @@ local function make(chat, task, library)
   end
   view:finish(false)
   bo.filetype = "cursoragent"
-  require("cursor_agent.actions").map(buf, "subagent")
+  require("cursor_agent.keys").map(buf, "subagent")
   return buf
 end
 
@@ -152,18 +148,14 @@ end
 ---@param task integer its entry
 ---@return boolean?, string?
 function M.open(chat, task)
-  local library, why = native.get()
-  if not library then
-    return nil, why
-  end
-  local entry = library.told(chat.key, task)
+  local entry = bridge.told(chat.key, task)
   if not entry or not entry.tool or not entry.tool.task then
     return nil, "there is no subagent here"
   end
   local from = vim.api.nvim_get_current_win()
   local buf = vim.fn.bufnr(("^cursor-agent://%d/subagent/%d$"):format(chat.key, task))
   if buf == -1 then
-    buf = make(chat, task, library)
+    buf = make(chat, task)
   end
   vim.b[buf].cursor_agent_title = M.title(entry)
   local known = vim.fn.win_findbuf(buf)[1]
@@ -172,7 +164,7 @@ function M.open(chat, task)
     return true
   end
   vim.b[buf].cursor_agent_from = from
-  local win = require("cursor_agent.chat.scratch").show(buf, chat)
+  local win = require("cursor_agent.window.scratch").show(buf, chat)
   if not win then
     return nil, "there is no room for another window"
   end
@@ -186,9 +178,8 @@ end
 function M.here(chat)
   local transcript = transcripts.here(chat)
   local index = transcript:entry_at(vim.api.nvim_win_get_cursor(0)[1] - 1)
-  local library = native.peek()
-  while index and library do
-    local entry = library.told(chat.key, index)
+  while index do
+    local entry = bridge.told(chat.key, index)
     if entry and entry.tool and entry.tool.task then
       return M.open(chat, index)
     end

@@ -9,6 +9,7 @@ local highlights = require("cursor_agent.colour.highlights")
 local message = require("cursor_agent.render.message")
 local painter = require("cursor_agent.colour.painter")
 local regions = require("cursor_agent.chat.regions")
+local blocks = require("cursor_agent.render.block")
 local render = require("cursor_agent.render")
 
 ---@class (exact) cursor_agent.transcript.Item an entry as it stands in the buffer
@@ -140,7 +141,7 @@ function M.new(buf, cwd, root)
   by_buffer[buf] = self
   regions.fence(self)
   highlights.setup()
-  require("cursor_agent.chat.decor").setup()
+  require("cursor_agent.chat.decor").setup(M)
   painter.warm_up()
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = buf,
@@ -501,7 +502,7 @@ function Transcript:thought_title(index, entry)
   local first = self:first_row(index)
   local row = first + item.gap
   local chunks, asides = message.thought_title(entry, self.context)
-  local b = render.builder()
+  local b = blocks.builder()
   b:line(chunks, asides)
   vim.api.nvim_buf_set_text(self.buf, row, 0, row, -1, b.lines)
   vim.api.nvim_buf_clear_namespace(self.buf, NS.mark, row, row + 1)

@@ -188,7 +188,7 @@ function M.chat()
       side[#side + 1] = { hl = hl, text = text, gap = gap, rank = rank }
     end
   end
-  add(left, "CursorAgentBarAgent", require("cursor_agent.chat").agent_title(chat), 2, 4)
+  add(left, "CursorAgentBarAgent", require("cursor_agent.config").agent_title(chat.agent), 2, 4)
   add(left, "CursorAgentBarMode", status.mode, 2, 1)
   add(left, "CursorAgentBarModel", model(status), 2, 6)
 
@@ -286,9 +286,9 @@ end
 
 ---Shows a new status; the spinner turns while a chat is busy.
 ---@param chat cursor_agent.Chat
----@param titled boolean the title is another than before
-function M.update(chat, titled)
-  redraw(chat, titled)
+---@param before cursor_agent.Status
+function M.on_status(chat, before)
+  redraw(chat, chat.status.title ~= before.title)
   require("cursor_agent.chat.statusline").redraw()
   if is_busy(chat) or has_clocks(chat) then
     timer = timer or assert(vim.uv.new_timer())

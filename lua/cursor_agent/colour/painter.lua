@@ -1,6 +1,6 @@
 -- Colours what is visible of the chats, a few milliseconds at a time, between the things that matter more.
 
-local changes = require("cursor_agent.bridge.drain")
+local bridge = require("cursor_agent.bridge")
 local colour = require("cursor_agent.colour")
 
 local M = {}
@@ -85,7 +85,7 @@ local function step()
 end
 
 local function run()
-  if changes.behind() then
+  if bridge.is_behind() then
     timer:start(FLOOD_MS, 0, vim.schedule_wrap(run))
     return
   end

@@ -19,7 +19,7 @@ local waiting = {} ---@type string[] what is to be said at the next turn of the 
 ---@return boolean
 local function in_view(key)
   local chat = chats.get(key)
-  return focused and chat ~= nil and require("cursor_agent.chat.window").chat_window(chat) ~= nil
+  return focused and chat ~= nil and require("cursor_agent.chat.layout").chat_window(chat) ~= nil
 end
 
 ---What a terminal is to be sent for a notification. Agents choose the words: what could be an escape sequence is out.
@@ -94,13 +94,12 @@ local function turn_ended(data)
   if not chat or data.stop_reason == "cancelled" or in_view(chat.key) then
     return
   end
-  local library = require("cursor_agent.bridge.native").peek()
-  local status = library and library.status(chat.key)
+  local status = require("cursor_agent.bridge").status(chat.key)
   if not status or status.state == "running" or status.state == "waiting" then
     -- The next prompt of the queue is on its way.
     return
   end
-  local agent = require("cursor_agent.chat").agent_title(chat)
+  local agent = config.agent_title(chat.agent)
   if data.error then
     local text = ("%s failed: %s"):format(agent, data.error)
     if status.state == "failed" then

@@ -6,7 +6,7 @@
 local frame = require("cursor_agent.decide.frame")
 local paint = require("cursor_agent.decide.paint")
 local places = require("cursor_agent.decide.place")
-local window = require("cursor_agent.chat.window")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
@@ -125,7 +125,7 @@ local function body_buffer(kind)
     vim.bo[buf].bufhidden = "hide"
     vim.bo[buf].undolevels = -1
     vim.bo[buf].filetype = "cursoragent-decision"
-    require("cursor_agent.actions").map(buf, kind)
+    require("cursor_agent.keys").map(buf, kind)
   end
   return buf
 end

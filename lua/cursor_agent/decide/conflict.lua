@@ -4,7 +4,7 @@ local conflicts = require("cursor_agent.files.conflicts")
 local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
 local merge = require("cursor_agent.files.merge")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -65,7 +65,7 @@ end
 ---@param max integer lines of the difference
 ---@return cursor_agent.render.Builder
 local function body(decision, max)
-  local b = render.builder()
+  local b = blocks.builder()
   local path = decision.path or ""
   local row = b:line({
     { format.path(path, decision.cwd), "CursorAgentPath" },
@@ -153,7 +153,7 @@ function M.details(decision)
   vim.api.nvim_set_option_value("winbar", frame.bar(hints()), { win = 0, scope = "local" })
   -- One above each, so that the lines stay side by side.
   vim.api.nvim_set_option_value("winbar", "%#CursorAgentKeyText# yours, not saved", { win = mine, scope = "local" })
-  require("cursor_agent.actions").map(buf, "conflict")
+  require("cursor_agent.keys").map(buf, "conflict")
   return buf
 end
 

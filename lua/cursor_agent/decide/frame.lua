@@ -1,7 +1,7 @@
 -- The frame around a decision: its border with the title, and the keys at its foot.
 
 local format = require("cursor_agent.render.format")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -17,10 +17,10 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_card")
 ---@param list { [1]: string, [2]: string }[] actions and what they do here
 ---@return cursor_agent.decide.Hint[]
 function M.hints(kind, list)
-  local actions = require("cursor_agent.actions")
+  local keymaps = require("cursor_agent.keys")
   local hints = {} ---@type cursor_agent.decide.Hint[]
   for _, one in ipairs(list) do
-    local key = actions.key(one[1], kind)
+    local key = keymaps.key(one[1], kind)
     if key then
       -- `<CR>` and `<Space>` in brackets are for manuals.
       local shown = key:gsub("^<CR>$", "Enter"):gsub("^<(%a+)>$", "%1")
@@ -79,7 +79,7 @@ function M.border()
   if require("cursor_agent.config").get().chat.icons == "ascii" then
     return { "+", "-", "+", "|", "+", "-", "+", "|" }
   end
-  local own = require("cursor_agent.chat.window").border()
+  local own = require("cursor_agent.window.quiet").border()
   -- Without a border there is no place for the title.
   return own == "none" and "solid" or own
 end
@@ -117,7 +117,7 @@ end
 ---@param width integer
 ---@return cursor_agent.render.Block
 function M.keys(hints, width)
-  local block = render.builder()
+  local block = blocks.builder()
   local line, used = {}, 0 ---@type cursor_agent.render.Chunk[], integer
   for _, hint in ipairs(hints) do
     local text = cut(hint.text, width - format.width(hint.key) - 2)

@@ -11,7 +11,7 @@ local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
 local held = require("cursor_agent.decide.held")
 local keys = require("cursor_agent.decide.keys")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 local permission = require("cursor_agent.decide.permission")
 local plan = require("cursor_agent.decide.plan")
@@ -99,8 +99,8 @@ end
 ---What a permission is about may become known after it was asked for.
 ---@param decision cursor_agent.Decision
 local function refresh_tool(decision)
-  local library = native.peek()
-  local entry = library and decision.entry and library.entry(decision.key, decision.entry)
+  local ready = bridge.is_loaded()
+  local entry = ready and decision.entry and bridge.entry(decision.key, decision.entry)
   if entry and entry.tool and decision.kind == "permission" then
     decision.tool = entry.tool
   end
@@ -207,7 +207,7 @@ function M.on_decision(decision)
   if at then
     return on_changed(decision, at)
   end
-  rules.guard(decision)
+  rules.guard(decision, M)
   queue[#queue + 1] = decision
   typed.watch(true)
   local known = decision.kind == "conflict" and require("cursor_agent.files.conflicts").of(decision)
@@ -215,15 +215,15 @@ function M.on_decision(decision)
     attention.decision(decision, in_words(decision))
   end
   refresh_soon()
-  require("cursor_agent.bridge.drain").fire("CursorAgentDecision", decision)
+  require("cursor_agent.bridge.events").announce("CursorAgentDecision", decision)
 end
 
 ---A decision was answered, or is no longer wanted.
 ---@param id integer
----@param how string user, policy, cancelled, withdrawn
+---@param how string? user, policy, cancelled, withdrawn
 function M.on_decided(id, how)
   if find(id) then
-    drop(id, how)
+    drop(id, how or "")
   end
   require("cursor_agent.files.conflicts").ended(id)
 end
@@ -249,8 +249,7 @@ function M.current()
   local decision = on_screen and find(on_screen) or to_show() or queue[1] ---@type cursor_agent.Decision?
   if not decision then
     -- One that is not told of yet.
-    local library = native.peek()
-    decision = library and library.pending()[1]
+    decision = bridge.is_loaded() and bridge.pending()[1] or nil
   end
   if not decision then
     return nil, "nothing waits for a decision"
@@ -264,13 +263,13 @@ end
 ---@param revision? integer of what the user was looking at
 ---@return boolean?, string?
 function M.answer(id, answer, revision)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   local decision = find(id)
   if not decision then
-    for _, other in ipairs(library.pending()) do
+    for _, other in ipairs(bridge.pending()) do
       decision = other.id == id and other or decision
     end
   end
@@ -284,7 +283,7 @@ function M.answer(id, answer, revision)
     answer = vim.tbl_extend("force", answer, { plan_uri = path and vim.uri_from_fname(path) })
   end
   answer = vim.tbl_extend("force", answer, { revision = revision, at = os.date("%H:%M") })
-  local done, problem = library.answer(id, answer)
+  local done, problem = bridge.answer(id, answer)
   if not done then
     return nil, problem
   end
@@ -400,6 +399,29 @@ function M.open(id)
     settles_at = math.max(settles_at, now_ms() + M.SETTLE_MS)
   end
   return true
+end
+
+---Goes to the decision about the oldest conflict.
+---@return boolean?, string?
+function M.open_conflict()
+  local conflicts, files = require("cursor_agent.files.conflicts"), require("cursor_agent.files")
+  local oldest = files.oldest_conflict()
+  if not oldest then
+    return nil, "no file has both unsaved changes and changes of an agent"
+  end
+  local decision = conflicts.decision(oldest)
+  if not decision and conflicts.ask(oldest) then
+    decision = conflicts.decision(oldest)
+  end
+  if not decision then
+    -- No chat is there to ask.
+    files.show_difference(oldest)
+    return true
+  end
+  if not M.waits(decision.id) then
+    M.on_decision(decision)
+  end
+  return M.open(decision.id)
 end
 
 ---A key of the user's own for accepting or rejecting, pressed anywhere.
@@ -560,6 +582,8 @@ vim.api.nvim_create_autocmd("TabEnter", {
     end
   end,
 })
+
+keys.queue = M
 
 card.on_closed = function()
   local decision = on_screen and find(on_screen)

@@ -1,27 +1,26 @@
 -- What the keys of a card, of the details and of a plan do.
 
 local card = require("cursor_agent.decide.card")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 local permission = require("cursor_agent.decide.permission")
 local question = require("cursor_agent.decide.question")
 
 local M = {}
 
----The queue; it knows this file, so it is looked for only when a key is pressed.
-local function queue()
-  return require("cursor_agent.decide")
-end
+---The queue of decisions, which hands itself over when it is loaded.
+---@type { answer: fun(id: integer, answer: table, revision: integer?): boolean?, string? } | table<string, fun(...): boolean?, string?>
+M.queue = {}
 
 ---@param decision cursor_agent.Decision
 ---@return cursor_agent.decide.Answering
 local function answering(decision)
   return {
     answer = function(answer)
-      return queue().answer(decision.id, answer, decision.revision)
+      return M.queue.answer(decision.id, answer, decision.revision)
     end,
     is_pending = function()
-      if queue().waits(decision.id) then
+      if M.queue.waits(decision.id) then
         return true
       end
       notify.notify("this was decided meanwhile; nothing was sent", "warn")
@@ -34,7 +33,7 @@ end
 ---@param kind string
 ---@return boolean?, string?
 local function choose(decision, kind)
-  return queue().answer(decision.id, { kind = kind }, decision.revision)
+  return M.queue.answer(decision.id, { kind = kind }, decision.revision)
 end
 
 ---Rejects, and sends the reason as the next prompt: the protocol has no place for it in the answer.
@@ -47,20 +46,20 @@ local function reject_with_message(decision)
     if text == "" or not how.is_pending() then
       return
     end
-    local library = native.peek()
-    if not library then
+    local ready = bridge.is_loaded()
+    if not ready then
       return
     end
     -- Queued first: the answer may end the turn, and then the next in the queue is sent.
-    local number, problem = library.prompt(decision.key, { text = text })
+    local number, problem = bridge.prompt(decision.key, { text = text })
     if not number then
       notify.report(nil, problem)
       return
     end
-    library.queue_move(decision.key, number, 1)
+    bridge.queue_move(decision.key, number, 1)
     local done, why = choose(decision, "reject_once")
     if not done then
-      library.queue_remove(decision.key, number)
+      bridge.queue_remove(decision.key, number)
       notify.report(nil, why)
     end
   end)
@@ -104,23 +103,23 @@ local KEYS = {
     if not answer then
       return nil, why
     end
-    return queue().answer(decision.id, answer, decision.revision)
+    return M.queue.answer(decision.id, answer, decision.revision)
   end,
   ["reject-with-message"] = reject_with_message,
   ["decision-details"] = function(decision)
-    return queue().show_details(decision)
+    return M.queue.show_details(decision)
   end,
   ["next-decision"] = function()
-    return queue().go(1)
+    return M.queue.go(1)
   end,
   ["previous-decision"] = function()
-    return queue().go(-1)
+    return M.queue.go(-1)
   end,
   ["decision-later"] = function(decision)
-    return queue().put_off(decision)
+    return M.queue.put_off(decision)
   end,
   ["decision-leave"] = function(decision)
-    if not queue().close_details(decision) then
+    if not M.queue.close_details(decision) then
       card.leave()
     end
     return true
@@ -135,32 +134,32 @@ local KEYS = {
     return question.skip(decision, answering(decision))
   end,
   ["question-cancel"] = function(decision)
-    return queue().answer(decision.id, { cancel = true })
+    return M.queue.answer(decision.id, { cancel = true })
   end,
   ["open-address"] = function(decision)
     return question.open_address(decision, answering(decision))
   end,
   ["conflict-mine"] = function(decision)
-    return queue().answer(decision.id, { option = "mine" })
+    return M.queue.answer(decision.id, { option = "mine" })
   end,
   ["conflict-theirs"] = function(decision)
-    return queue().answer(decision.id, { option = "theirs" })
+    return M.queue.answer(decision.id, { option = "theirs" })
   end,
   ["conflict-both"] = function(decision)
-    return queue().answer(decision.id, { option = "both" })
+    return M.queue.answer(decision.id, { option = "both" })
   end,
   ["conflict-cancel"] = function(decision)
-    return queue().answer(decision.id, { cancel = true })
+    return M.queue.answer(decision.id, { cancel = true })
   end,
   ["plan-open"] = function(decision)
-    return queue().open(decision.id)
+    return M.queue.open(decision.id)
   end,
   ["plan-accept"] = function(decision)
-    return queue().answer(decision.id, { accept = true })
+    return M.queue.answer(decision.id, { accept = true })
   end,
   ["plan-reject"] = reject_plan,
   ["plan-cancel"] = function(decision)
-    return queue().answer(decision.id, { cancel = true })
+    return M.queue.answer(decision.id, { cancel = true })
   end,
 }
 

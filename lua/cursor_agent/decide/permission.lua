@@ -3,8 +3,7 @@
 local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
-local presets = require("cursor_agent.agents.presets")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -272,7 +271,7 @@ end
 ---@param max integer lines of a diff or a text
 ---@return cursor_agent.render.Builder
 function M.body(decision, max)
-  local b = render.builder()
+  local b = blocks.builder()
   local tool = decision.tool
   if not tool then
     b:line({ { decision.title ~= "" and decision.title or "(the agent does not say what for)" } })
@@ -342,7 +341,11 @@ local function hints(decision)
     if option then
       named[option] = true
       local text = option.name ~= "" and option.name or one.kind:gsub("_", " ")
-      if one.kind == "allow_always" and presets.is_cursor(decision.agent) and not decision.by_editor then
+      if
+        one.kind == "allow_always"
+        and require("cursor_agent.config").is_cursor(decision.agent)
+        and not decision.by_editor
+      then
         text = text .. " (kept in Cursor's own allowlist)"
       end
       vim.list_extend(list, frame.hints("permission", { { one.action, text } }))
@@ -426,7 +429,7 @@ function M.details(decision)
   }) do
     vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
   end
-  require("cursor_agent.actions").map(buf, "permission")
+  require("cursor_agent.keys").map(buf, "permission")
   return buf
 end
 

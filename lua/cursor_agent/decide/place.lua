@@ -2,7 +2,7 @@
 
 local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
-local window = require("cursor_agent.chat.window")
+local layout = require("cursor_agent.chat.layout")
 
 local M = {}
 
@@ -39,7 +39,7 @@ local function corner(win)
   local has_status = status >= 2 or (status == 1 and #vim.api.nvim_tabpage_list_wins(0) > 1)
   local bottom, right = vim.o.lines - vim.o.cmdheight - (has_status and 1 or 0), vim.o.columns
   local chat = require("cursor_agent.chat.registry").of_buffer(vim.api.nvim_win_get_buf(win))
-  local prompt = chat and window.prompt_window(chat)
+  local prompt = chat and layout.prompt_window(chat)
   if prompt then
     local position = vim.api.nvim_win_get_position(prompt)
     bottom, right = position[1], position[2] + vim.api.nvim_win_get_width(prompt)
@@ -52,7 +52,7 @@ end
 ---@return cursor_agent.Chat? chat
 function M.chat_window()
   local chat = require("cursor_agent.chat.registry").current()
-  local win = chat and window.chat_window(chat)
+  local win = chat and layout.chat_window(chat)
   return win, chat
 end
 
@@ -114,7 +114,7 @@ end
 ---@param size cursor_agent.decide.Size
 ---@param sight cursor_agent.decide.Sight
 ---@return cursor_agent.decide.Layout
-local function layout(size, sight)
+local function lay_out(size, sight)
   local bottom, right = corner(sight.win)
   local room = math.max(bottom - 2 - #size.keys.lines - 1, 1)
   local body = math.max(math.min(size.most, room), 1)
@@ -176,13 +176,13 @@ end
 ---@return cursor_agent.render.Block keys
 function M.find(card, sight)
   local size = size_of(card, sight)
-  local place = layout(size, sight)
+  local place = lay_out(size, sight)
   if M.covers_cursor(place, sight) or (not sight.above and not sight.entered and covers_chat(place)) then
     sight.above = not sight.above
-    place = layout(size, sight)
+    place = lay_out(size, sight)
     if M.covers_cursor(place, sight) then
       sight.above = not sight.above
-      place = layout(size, sight)
+      place = lay_out(size, sight)
     end
   end
   return place, size.body, size.keys

@@ -5,8 +5,8 @@ local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 local private = require("cursor_agent.files.private")
-local render = require("cursor_agent.render")
-local window = require("cursor_agent.chat.window")
+local blocks = require("cursor_agent.render.block")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
@@ -117,7 +117,7 @@ function M.card(decision)
       { "decision-later", "later" },
     }),
     body = function()
-      local b = render.builder()
+      local b = blocks.builder()
       b:line({ { vim.trim(plan.name or "Plan"), "CursorAgentQuestion" } })
       for _, line in ipairs(vim.split(vim.trim(plan.overview or ""), "\n", { plain = true })) do
         if line ~= "" then
@@ -255,13 +255,13 @@ local function buffer(decision)
   require("cursor_agent.colour.parsers").fence(buf, "markdown")
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))
   vim.bo[buf].bufhidden = "hide"
-  require("cursor_agent.chat.scratch").on_write(buf, "cursor-agent: save a plan, which decides nothing", function()
+  require("cursor_agent.window.scratch").on_write(buf, "cursor-agent: save a plan, which decides nothing", function()
     write(decision, buf)
   end)
   vim.bo[buf].modified = false
   vim.bo[buf].filetype = "markdown"
   vim.b[buf].cursor_agent_tick = vim.b[buf].changedtick
-  require("cursor_agent.actions").map(buf, "plan")
+  require("cursor_agent.keys").map(buf, "plan")
   vim.api.nvim_create_autocmd("BufWinLeave", {
     group = GROUP,
     buffer = buf,
@@ -298,7 +298,7 @@ local function open_window(buf, title)
     vim.cmd("tab sbuffer " .. buf)
     return vim.api.nvim_get_current_win()
   elseif position == "split" then
-    local code = window.code_window()
+    local code = require("cursor_agent.window.code").current()
     return vim.api.nvim_open_win(buf, true, { split = code and "above" or "left", win = code or -1 })
   end
   local width = math.min(math.floor(vim.o.columns * FLOAT_SHARE), 110)

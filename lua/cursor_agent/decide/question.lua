@@ -3,7 +3,7 @@
 local card = require("cursor_agent.decide.card")
 local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -114,7 +114,7 @@ end
 ---@param decision cursor_agent.Decision
 ---@return cursor_agent.render.Builder
 local function body(decision)
-  local b = render.builder()
+  local b = blocks.builder()
   local given = marks_of(decision)
   local questions = decision.questions or {}
   given.rows = {}
@@ -183,7 +183,7 @@ end
 ---@param decision cursor_agent.Decision
 ---@return cursor_agent.render.Builder
 local function address(decision)
-  local b = render.builder()
+  local b = blocks.builder()
   if vim.trim(decision.title) ~= "" then
     add_lines(b, decision.title)
     b:line({})

@@ -1,7 +1,8 @@
 -- Hands the user's rules to the library, which holds every call against them, and says no where the user cannot.
 
 local config = require("cursor_agent.config")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
+local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
@@ -13,8 +14,8 @@ local ASK_ALL = { { action = "ask", name = "ask for everything: a rule has a mis
 
 ---Hands over the rules that are in force.
 function M.push()
-  local library = native.peek()
-  if not library then
+  local ready = bridge.is_loaded()
+  if not ready then
     return
   end
   local options = config.get()
@@ -23,12 +24,18 @@ function M.push()
     roots = vim.tbl_map(vim.fs.normalize, options.workspace.roots),
     home = vim.uv.os_homedir() or "",
   }
-  local done, why = library.set_policy(spec)
+  local done, why = bridge.set_policy(spec)
   if not done then
     spec.rules = ASK_ALL
-    library.set_policy(spec)
+    bridge.set_policy(spec)
     require("cursor_agent.notify").notify(("option `policy`: %s\n  you are asked for everything"):format(why), "warn")
   end
+end
+
+---The library is there: it gets the rules, and gets them again whenever they change.
+function M.on_loaded()
+  M.push()
+  events.on("configured", "cursor_agent.decide.rules", "push")
 end
 
 ---Whether a question can reach the user or a script.
@@ -40,14 +47,14 @@ end
 
 ---Says no to what an agent wants to reach by way of the editor, when there is no screen to ask on.
 ---@param decision cursor_agent.Decision
-function M.guard(decision)
+---@param queue { waits: (fun(id: integer): boolean), answer: fun(id: integer, answer: table) }
+function M.guard(decision, queue)
   if not decision.by_editor or is_attended() then
     return
   end
   vim.defer_fn(function()
-    local decide = require("cursor_agent.decide")
-    if decide.waits(decision.id) and not is_attended() then
-      decide.answer(decision.id, { reject = true, reason = "Neovim has no UI to ask the user on" })
+    if queue.waits(decision.id) and not is_attended() then
+      queue.answer(decision.id, { reject = true, reason = "Neovim has no UI to ask the user on" })
     end
   end, M.UNATTENDED_MS)
 end

@@ -5,8 +5,9 @@ local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
 local plan = require("cursor_agent.render.plan")
-local render = require("cursor_agent.render")
-local window = require("cursor_agent.chat.window")
+local blocks = require("cursor_agent.render.block")
+local layout = require("cursor_agent.chat.layout")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
@@ -19,7 +20,7 @@ local key ---@type cursor_agent.Key? the session that is shown
 ---@param todos cursor_agent.Todo[]
 ---@return cursor_agent.render.Builder
 function M.draw(todos)
-  local b = render.builder()
+  local b = blocks.builder()
   local icons = require("cursor_agent.render.icons").pick(config.get().chat.icons)
   for _, todo in ipairs(todos) do
     local icon, hl = plan.state(todo.status, icons)
@@ -97,8 +98,7 @@ function M.toggle(chat)
   if is_open() then
     return M.close()
   end
-  local library = require("cursor_agent.bridge.native").peek()
-  local status = library and library.status(chat.key) or chat.status
+  local status = require("cursor_agent.bridge").status(chat.key) or chat.status
   if #(status.todos or {}) == 0 then
     return nil, "there are no todos yet"
   end
@@ -108,7 +108,7 @@ function M.toggle(chat)
     buf = vim.api.nvim_create_buf(false, true)
     vim.bo[buf].bufhidden = "hide"
     vim.bo[buf].filetype = "cursoragent-todos"
-    require("cursor_agent.actions").map(buf, "todos")
+    require("cursor_agent.keys").map(buf, "todos")
   end
   win = vim.api.nvim_open_win(buf, false, win_config({}, " Todos "))
   local options = { wrap = true, linebreak = true, breakindent = true, breakindentopt = "shift:2", winfixbuf = true }
@@ -136,14 +136,14 @@ function M.follow()
   end
   local path = require("cursor_agent.decide.plan").path_of(chat.key)
   if path and vim.uv.fs_stat(path) then
-    return window.edit(path)
+    return layout.edit(path)
   end
   local entry ---@type integer?
   for index, item in ipairs(chat.transcript.items) do
     entry = item.kind == "plan" and index or entry
   end
-  window.open(chat)
-  local chat_win = window.chat_window(chat)
+  layout.open(chat)
+  local chat_win = layout.chat_window(chat)
   if not entry or not chat_win then
     return nil, "the chat does not list them"
   end

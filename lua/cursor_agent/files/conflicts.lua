@@ -1,6 +1,6 @@
 -- Files with both unsaved text and another text of an agent's: listed here, put before the user as decisions.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
@@ -82,9 +82,9 @@ function M.drop(conflict)
       break
     end
   end
-  local library = conflict.decision and native.peek()
-  if library and conflict.decision then
-    library.conflict_over(conflict.decision)
+  local ready = conflict.decision and bridge.is_loaded()
+  if ready and conflict.decision then
+    bridge.conflict_over(conflict.decision)
     conflict.decision = nil
   end
   M.refresh()
@@ -113,16 +113,16 @@ end
 ---@param chat cursor_agent.Chat?
 ---@return boolean asked
 function M.ask(conflict, chat)
-  local library = native.peek()
-  if not library then
+  local ready = bridge.is_loaded()
+  if not ready then
     return false
   end
   if conflict.request then
-    library.reply(conflict.request, { ok = false, ask = true })
+    bridge.reply(conflict.request, { ok = false, ask = true })
     return true
   end
   local found = asker(conflict.path, chat)
-  conflict.decision = found and library.conflict(found.key, conflict.path) or nil
+  conflict.decision = found and bridge.conflict(found.key, conflict.path) or nil
   return conflict.decision ~= nil
 end
 
@@ -151,8 +151,8 @@ end
 ---@param conflict cursor_agent.Conflict
 ---@return cursor_agent.Decision?
 function M.decision(conflict)
-  local library = native.peek()
-  for _, decision in ipairs(library and library.pending() or {}) do
+  local ready = bridge.is_loaded()
+  for _, decision in ipairs(ready and bridge.pending() or {}) do
     if decision.kind == "conflict" and M.of(decision) == conflict then
       return decision
     end

@@ -1,10 +1,12 @@
 -- Files between agent and editor: unsaved text is what an agent reads, and nothing it writes destroys any.
 
+local chats = require("cursor_agent.chat.registry")
 local conflicts = require("cursor_agent.files.conflicts")
+local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
 local loaded = require("cursor_agent.files.loaded")
 local merge = require("cursor_agent.files.merge")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 local reviewed = require("cursor_agent.review.buffers")
 local watch = require("cursor_agent.files.watch")
@@ -44,9 +46,9 @@ end
 ---@param request integer
 ---@param reply cursor_agent.EditorReply
 local function answer(request, reply)
-  local library = native.peek()
-  if library then
-    library.reply(request, reply)
+  local ready = bridge.is_loaded()
+  if ready then
+    bridge.reply(request, reply)
   end
 end
 
@@ -575,7 +577,7 @@ function M.changed(buf, opts)
   local conflict = conflicts.on_disk(buf)
   if conflict then
     conflict.theirs, conflict.text, conflict.eol, conflict.disk = disk.lines, disk.text, disk.eol, disk
-    require("cursor_agent.decide").redraw()
+    events.emit("conflict changed")
     return
   elseif dismissed[buf] == disk.state and not opts.quietly then
     return
@@ -604,48 +606,13 @@ end
 
 ---An agent says that it has changed a file.
 ---@param path string
----@param chat cursor_agent.Chat?
-function M.edited(path, chat)
+---@param key cursor_agent.Key? its session
+function M.edited(path, key)
   local buf = buffer_of(path)
   watch.touch(path, buf)
   if buf then
-    M.changed(buf, { chat = chat, reported = true })
+    M.changed(buf, { chat = chats.get(key), reported = true })
   end
-end
-
----Whether a buffer can be written without writing over what is on disk and in no buffer. Where not, it is said why.
----@param buf integer
----@param path string
----@return boolean
-function M.before_write(buf, path)
-  local stat = vim.uv.fs_stat(path)
-  local known = loaded.known(buf)
-  if not stat or not known or known == loaded.state(stat) then
-    return true
-  end
-  local disk = loaded.disk(buf, path)
-  local base = disk and loaded.base(buf, disk)
-  if
-    disk and (loaded.same(loaded.lines(buf), disk.lines) or (base and loaded.equal(base, disk.text) and #base > 0))
-  then
-    loaded.sync(buf, vim.bo[buf].modified)
-    loaded.note(buf, disk)
-    return true
-  end
-  local name = vim.fs.basename(path)
-  if not disk then
-    notify.notify(("%s was changed on disk and not written\n  `:w!` writes yours over it"):format(name), "error")
-    return false
-  end
-  vim.schedule(function()
-    if vim.api.nvim_buf_is_loaded(buf) then
-      M.changed(buf, { quietly = true })
-    end
-  end)
-  local text =
-    "%s was changed on disk and not written\n  :CursorAgent conflicts shows the difference; `:w!` writes yours over it"
-  notify.notify(text:format(name), "error")
-  return false
 end
 
 ---A buffer was written: nothing on disk is in conflict with it.
@@ -822,9 +789,9 @@ function M.show_difference(conflict)
   return theirs, mine
 end
 
----Goes to the decision about the oldest conflict.
----@return boolean?, string?
-function M.settle()
+---The oldest conflict there still is.
+---@return cursor_agent.Conflict?
+function M.oldest_conflict()
   local conflict = conflicts.list[1]
   while conflict and not vim.api.nvim_buf_is_loaded(conflict.buf) do
     conflicts.drop(conflict)
@@ -833,23 +800,7 @@ function M.settle()
     end
     conflict = conflicts.list[1]
   end
-  if not conflict then
-    return nil, "no file has both unsaved changes and changes of an agent"
-  end
-  local decision = conflicts.decision(conflict)
-  if not decision and conflicts.ask(conflict) then
-    decision = conflicts.decision(conflict)
-  end
-  if not decision then
-    -- No chat is there to ask.
-    M.show_difference(conflict)
-    return true
-  end
-  local decide = require("cursor_agent.decide")
-  if not decide.waits(decision.id) then
-    decide.on_decision(decision)
-  end
-  return decide.open(decision.id)
+  return conflict
 end
 
 return M

@@ -1,5 +1,7 @@
 -- Lines of text compared and merged: what differs between two, and what two made of a third.
 
+local bridge = require("cursor_agent.bridge")
+
 local M = {}
 
 ---Lines `from` … `from + removed - 1` of the old text give way to `lines`. With none removed, they go in after `from`.
@@ -93,17 +95,16 @@ function M.combine(want, texts, done)
       found(hunks)
     end
   end
-  local library = assert(require("cursor_agent.bridge.native").peek(), "the library is not loaded")
   local bytes = 0
   for _, text in pairs(texts) do
     bytes = bytes + #text
   end
-  local id = bytes > M.AT_ONCE_BYTES and library.merge_later(want, texts) or nil
+  local id = bytes > M.AT_ONCE_BYTES and bridge.merge_later(want, texts) or nil
   if not id then
-    return done(library.merge(want, texts))
+    return done(bridge.merge(want, texts))
   end
-  require("cursor_agent.bridge.drain").await(id, function()
-    done(library.merge_take(id))
+  bridge.await(id, function()
+    done(bridge.merge_take(id))
   end)
 end
 

@@ -1,5 +1,6 @@
 -- Buffers whose files an agent has changed, or may be changing: Neovim asks nothing about them, and writes over nothing.
 
+local events = require("cursor_agent.bridge.events")
 local loaded = require("cursor_agent.files.loaded")
 
 local M = {}
@@ -56,7 +57,7 @@ function M.may_write(buf)
   if vim.v.cmdbang == 1 or not is_file(buf) or (target ~= path and M.real_path(target) ~= M.real_path(path)) then
     return true
   end
-  return require("cursor_agent.files").before_write(buf, path)
+  return require("cursor_agent.files.write_guard").may_write(buf, path)
 end
 
 ---@param buf integer
@@ -67,7 +68,7 @@ local function on_changed(buf)
   vim.schedule(function()
     if is_file(buf) and reason ~= "" then
       M.suspect(buf)
-      require("cursor_agent.files").changed(buf)
+      events.emit("file changed", buf)
     end
   end)
 end
@@ -101,7 +102,7 @@ function M.arm(buf, for_good)
     buffer = buf,
     desc = "cursor-agent: text that was written is in no conflict with the disk",
     callback = function()
-      require("cursor_agent.files").after_write(buf)
+      events.emit("file written", buf)
     end,
   })
   guarded[buf] = guarded[buf] or for_good
@@ -142,7 +143,7 @@ function M.sweep()
       local path = vim.api.nvim_buf_get_name(buf)
       if loaded.known(buf) and not loaded.is_current(buf, path) then
         M.suspect(buf)
-        require("cursor_agent.files").changed(buf)
+        events.emit("file changed", buf)
       end
     end
   end
@@ -188,6 +189,16 @@ function M.turn(key, dir, runs)
       guarded[buf] = nil
     end
   end
+end
+
+---@param chat cursor_agent.Chat
+function M.on_status(chat)
+  M.turn(chat.key, chat.cwd, chat.status.state == "running" or chat.status.state == "waiting")
+end
+
+---@param chat cursor_agent.Chat
+function M.on_closed(chat)
+  M.turn(chat.key, chat.cwd, false)
 end
 
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufFilePost" }, {

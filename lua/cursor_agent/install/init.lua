@@ -1,7 +1,8 @@
 -- `:CursorAgent build`: installs the library beside everything else, and says how it goes.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
+local paths = require("cursor_agent.bridge.paths")
 
 local M = {}
 
@@ -22,7 +23,7 @@ function M.build(way)
   local steps = require("cursor_agent.install.steps")
   running = true
   local function work()
-    return steps.install(native.root(), way and {
+    return steps.install(paths.root(), way and {
       way --[[@as cursor_agent.install.Way]],
     } or nil)
   end
@@ -33,7 +34,7 @@ function M.build(way)
       return
     end
     local message = steps.success(value)
-    if value ~= "kept" and not native.retry() then
+    if value ~= "kept" and not bridge.forget_failure() then
       message = message .. "; restart Neovim to use it"
     end
     notify.notify(message)

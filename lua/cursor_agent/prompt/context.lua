@@ -162,7 +162,7 @@ end
 ---@param cwd string
 ---@return cursor_agent.context.Item?, string?
 local function selection(cwd)
-  local win = require("cursor_agent.chat.window").code_window()
+  local win = require("cursor_agent.window.code").current()
   if not win then
     return nil, "there is no code window to take a selection from"
   end
@@ -341,7 +341,7 @@ function M.resolve(mention, cwd)
   elseif mention == "diff" then
     return git_diff(cwd)
   elseif mention == "buffer" then
-    local win = require("cursor_agent.chat.window").code_window()
+    local win = require("cursor_agent.window.code").current()
     local path = win and vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)) or ""
     if path == "" then
       return nil, "there is no file in the code window"

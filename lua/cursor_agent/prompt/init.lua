@@ -3,10 +3,11 @@
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local context = require("cursor_agent.prompt.context")
+local events = require("cursor_agent.bridge.events")
 local draft = require("cursor_agent.prompt.draft")
 local format = require("cursor_agent.render.format")
 local history = require("cursor_agent.prompt.history")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 local slash = require("cursor_agent.prompt.slash")
 
@@ -46,7 +47,7 @@ local UNSAVED_BYTES = 10 * 1024 * 1024
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Prompt
 function M.new(chat)
-  local buf = require("cursor_agent.chat").make_buffer(chat.key, "prompt")
+  local buf = require("cursor_agent.chat.buffers").make(chat.key, "prompt")
   local self = setmetatable({
     buf = buf,
     chat = chat,
@@ -65,8 +66,8 @@ function M.new(chat)
   require("cursor_agent.colour.parsers").fence(buf, "markdown")
   bo.filetype = "cursoragent-prompt"
   pcall(vim.treesitter.start, buf, "markdown")
-  require("cursor_agent.actions").map(buf, "prompt")
-  require("cursor_agent.chat.window").attach(chat, buf, "prompt")
+  require("cursor_agent.keys").map(buf, "prompt")
+  require("cursor_agent.chat.layout").attach(chat, buf, "prompt")
   require("cursor_agent.completion").attach(buf)
   self:watch()
   local kept = draft.read(chat)
@@ -314,8 +315,8 @@ end
 ---@return integer? number of the prompt; 0 while it is on its way
 ---@return string?
 function Prompt:submit(text, items, editing, came_back)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   if vim.trim(text) == "" and #items == 0 then
@@ -575,7 +576,7 @@ function Prompt:fit(win)
     return
   end
   local options = config.get().window
-  local chat_win = require("cursor_agent.chat.window").chat_window(self.chat, vim.api.nvim_win_get_tabpage(win))
+  local chat_win = require("cursor_agent.chat.layout").chat_window(self.chat, vim.api.nvim_win_get_tabpage(win))
   if not chat_win then
     return
   end
@@ -607,7 +608,7 @@ function Prompt:placeholder()
     local say = "Next prompt: it is queued until the turn ends"
     return #say <= room and say or "Next prompt, queued"
   end
-  local say = "Ask " .. require("cursor_agent.chat").agent_title(self.chat)
+  local say = "Ask " .. config.agent_title(self.chat.agent)
   for _, word in ipairs({ "<C-s> sends", "/ commands", "@ context", "g? keys" }) do
     local more = say .. " · " .. word
     if format.width(more) > room then
@@ -631,10 +632,7 @@ function Prompt:refresh()
       virt_text_pos = "overlay",
     })
   end
-  local comments = package.loaded["cursor_agent.review.comment"]
-  if comments then
-    comments.sync()
-  end
+  events.emit("prompt changed")
   local bar = self:compose_bar()
   if bar ~= self.bar then
     self.bar = bar
@@ -695,11 +693,10 @@ vim.api.nvim_create_autocmd({ "BufModifiedSet", "BufWritePost", "BufDelete" }, {
   end),
 })
 
----Shows why a prompt could not be sent.
 ---@param chat cursor_agent.Chat
----@return integer?, string?
-function M.send(chat)
-  return notify.report(chat.prompt:send())
+function M.on_status(chat)
+  chat.prompt:on_status(chat.status)
+  chat.prompt:refresh()
 end
 
 return M

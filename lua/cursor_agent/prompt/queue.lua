@@ -1,7 +1,7 @@
 -- The prompts that wait for the running turn to end: a list to edit, reorder and send from.
 
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
@@ -43,10 +43,11 @@ end
 ---@param chat cursor_agent.Chat
 ---@return vim.api.keyset.win_config
 local function place(chat)
-  local window = require("cursor_agent.chat.window")
-  local chat_win = window.chat_window(chat)
+  local layout = require("cursor_agent.chat.layout")
+  local window = require("cursor_agent.window.quiet")
+  local chat_win = layout.chat_window(chat)
   if not chat_win or not window.is_float(chat_win) then
-    return { split = "above", win = window.prompt_window(chat) or -1, height = 3 }
+    return { split = "above", win = layout.prompt_window(chat) or -1, height = 3 }
   end
   return {
     relative = "win",
@@ -74,7 +75,7 @@ function M.open(chat)
     vim.b[buf].cursor_agent_key = chat.key
     vim.bo[buf].bufhidden = "wipe"
     vim.bo[buf].filetype = "cursoragent-queue"
-    require("cursor_agent.actions").map(buf, "queue")
+    require("cursor_agent.keys").map(buf, "queue")
     buffers[chat.key] = buf
   end
   local win = vim.fn.win_findbuf(buf)[1]
@@ -114,7 +115,7 @@ end
 function M.close(chat)
   local buf = buffers[chat.key]
   buffers[chat.key] = nil
-  local back = vim.api.nvim_get_current_buf() == buf and require("cursor_agent.chat.window").prompt_window(chat)
+  local back = vim.api.nvim_get_current_buf() == buf and require("cursor_agent.chat.layout").prompt_window(chat)
   for _, win in ipairs(buf and vim.fn.win_findbuf(buf) or {}) do
     pcall(vim.api.nvim_win_close, win, true)
   end
@@ -127,17 +128,14 @@ end
 
 ---Runs a change of the queue on the prompt under the cursor.
 ---@param chat cursor_agent.Chat
----@param work fun(library: cursor_agent.Native, prompt: { id: integer, text: string }, at: integer): boolean?, string?
+---@param work fun(prompt: { id: integer, text: string }, at: integer): boolean?, string?
 ---@return boolean?, string?
 local function on_prompt(chat, work)
-  local library, why = native.get()
   local prompt, at = under_cursor(chat)
-  if not library then
-    return nil, why
-  elseif not prompt then
+  if not prompt then
     return nil, "no prompt is queued here"
   end
-  return work(library, prompt, at)
+  return work(prompt, at)
 end
 
 ---@param chat cursor_agent.Chat
@@ -149,15 +147,15 @@ function M.edit(chat)
   end
   M.close(chat)
   chat.prompt:edit_queued(prompt.id, prompt.text)
-  require("cursor_agent.chat.window").enter_prompt(chat)
+  require("cursor_agent.chat.layout").enter_prompt(chat)
   return true
 end
 
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.remove(chat)
-  return on_prompt(chat, function(library, prompt)
-    return library.queue_remove(chat.key, prompt.id)
+  return on_prompt(chat, function(prompt)
+    return bridge.queue_remove(chat.key, prompt.id)
   end)
 end
 
@@ -165,12 +163,12 @@ end
 ---@param step -1|1
 ---@return boolean?, string?
 function M.move(chat, step)
-  return on_prompt(chat, function(library, prompt, at)
+  return on_prompt(chat, function(prompt, at)
     local to = at + step
     if to < 1 or to > #chat.status.queue then
       return true
     end
-    local moved, why = library.queue_move(chat.key, prompt.id, to)
+    local moved, why = bridge.queue_move(chat.key, prompt.id, to)
     if moved then
       vim.api.nvim_win_set_cursor(0, { to, 0 })
     end
@@ -181,8 +179,8 @@ end
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.send_now(chat)
-  return on_prompt(chat, function(library, prompt)
-    return library.queue_send_now(chat.key, prompt.id)
+  return on_prompt(chat, function(prompt)
+    return bridge.queue_send_now(chat.key, prompt.id)
   end)
 end
 

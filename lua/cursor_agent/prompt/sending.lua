@@ -1,7 +1,7 @@
 -- Prompts on their way to the agent: handed over in the order they were sent, each when what goes along with it is there.
 
 local context = require("cursor_agent.prompt.context")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 
 local M = {}
@@ -29,8 +29,8 @@ end
 ---@param letter cursor_agent.outbox.Letter
 ---@return integer?, string?
 function Outbox:hand_over(letter)
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   local blocks, problem = context.blocks(letter.items)
@@ -44,10 +44,10 @@ function Outbox:hand_over(letter)
   local number, trouble
   if letter.editing then
     local edited
-    edited, trouble = library.queue_edit(self.chat.key, letter.editing, spec)
+    edited, trouble = bridge.queue_edit(self.chat.key, letter.editing, spec)
     number = edited and letter.editing or nil
   else
-    number, trouble = library.prompt(self.chat.key, spec)
+    number, trouble = bridge.prompt(self.chat.key, spec)
   end
   if number then
     self.chat.prompt:note_queued(number, letter.attached)

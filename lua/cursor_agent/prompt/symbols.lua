@@ -98,7 +98,7 @@ end
 ---The symbols of the code window's buffer.
 ---@return cursor_agent.Symbol[]
 function M.list()
-  local win = require("cursor_agent.chat.window").code_window()
+  local win = require("cursor_agent.window.code").current()
   if not win then
     return {}
   end

@@ -2,7 +2,7 @@
 
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -88,15 +88,15 @@ end
 ---@field soft table<integer, boolean> which of `rest` only go on with the line above
 ---@field blocks cursor_agent.render.TextBlock[] that begin in it; row 0 is the line `first` goes on
 
----@param blocks cursor_agent.render.TextBlock[]
+---@param found cursor_agent.render.TextBlock[]
 ---@param row integer
 ---@param code? string
-local function begin_block(blocks, row, code)
-  local last = blocks[#blocks]
+local function begin_block(found, row, code)
+  local last = found[#found]
   if last and last.row == row then
     last.code = code
   else
-    blocks[#blocks + 1] = { row = row, code = code }
+    found[#found + 1] = { row = row, code = code }
   end
 end
 
@@ -120,9 +120,9 @@ function M.unclosed(tail)
 end
 
 ---@param tail cursor_agent.render.Tail
----@param blocks cursor_agent.render.TextBlock[]
+---@param found cursor_agent.render.TextBlock[]
 ---@param row integer of the line that ends
-local function end_line(tail, blocks, row)
+local function end_line(tail, found, row)
   local start = tail.line_start
   local fence = fences.read(start)
   if fence and not fences.is_plain(fence) then
@@ -133,16 +133,16 @@ local function end_line(tail, blocks, row)
     tail.code_lines = tail.code_lines + 1
     if fence and fences.ends(fence, tail.fence) then
       tail.fence, tail.block_bytes = nil, 0
-      begin_block(blocks, row + 1)
+      begin_block(found, row + 1)
     elseif tail.code_lines >= CODE_BLOCK_LINES then
       tail.code_lines = 0
-      begin_block(blocks, row + 1, tail.lang)
+      begin_block(found, row + 1, tail.lang)
     end
     tail.blank = false
   elseif fence and #fence.prefix < 4 then
     tail.fence, tail.code_lines = fence.marks, 0
     tail.lang = language(fence)
-    begin_block(blocks, row, tail.lang)
+    begin_block(found, row, tail.lang)
     tail.blank = false
   else
     tail.blank = start:match("^%s*$") ~= nil
@@ -265,8 +265,8 @@ end
 ---@param context cursor_agent.render.Context
 ---@return cursor_agent.render.Block
 function M.prompt(entry, context)
-  local b = render.builder()
-  local nested = render.indent(entry)
+  local b = blocks.builder()
+  local nested = blocks.indent(entry)
   local function bar(row)
     b:mark(row, #nested, {
       virt_text = { { context.icons.user, "CursorAgentUserBar" } },
@@ -308,7 +308,7 @@ end
 ---@return cursor_agent.render.Chunk[]
 ---@return cursor_agent.render.Aside[]?
 function M.thought_title(entry, context)
-  local nested = render.indent(entry)
+  local nested = blocks.indent(entry)
   local title = { nested .. context.icons.active .. " ", "CursorAgentThoughtTitle" }
   if not entry.done then
     return { title, { "Thinking", "CursorAgentThoughtTitle" } }, {

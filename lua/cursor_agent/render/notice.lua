@@ -1,7 +1,7 @@
 -- Draws what neither side said: the end of a turn, an error, a policy's answer, an update nobody knows.
 
 local format = require("cursor_agent.render.format")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -24,7 +24,7 @@ local function add_text(b, entry, context)
   local level = entry.level or "info"
   local hl = level == "error" and "CursorAgentError" or level == "warning" and "CursorAgentWarning" or "CursorAgentInfo"
   local icon = context.icons[level] or context.icons.info
-  local nested = render.indent(entry)
+  local nested = blocks.indent(entry)
   for i, line in ipairs(lines_of(entry.text)) do
     local lead = i == 1 and icon .. " " or line:find("^%s") and "" or "  "
     b:line({ { nested .. lead, hl }, { line, hl } })
@@ -57,7 +57,7 @@ end
 ---@param context cursor_agent.render.Context
 ---@return cursor_agent.render.Block
 function M.render(entry, context)
-  local b = render.builder()
+  local b = blocks.builder()
   if entry.notice ~= "turn_end" or entry.level == "error" then
     add_text(b, entry, context)
   end

@@ -1,7 +1,7 @@
 -- Draws the todos: on one line while they fit, else one line each.
 
 local format = require("cursor_agent.render.format")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -53,9 +53,9 @@ end
 ---@param context cursor_agent.render.Context
 ---@return cursor_agent.render.Block
 function M.render(entry, context)
-  local b = render.builder()
+  local b = blocks.builder()
   local todos = entry.todos or {}
-  local nested = render.indent(entry)
+  local nested = blocks.indent(entry)
   local done, all = M.progress(todos)
   local head = {
     { nested .. "Todos ", "CursorAgentVerb" },

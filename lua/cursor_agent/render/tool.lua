@@ -3,7 +3,7 @@
 local ansi = require("cursor_agent.render.ansi")
 local diff = require("cursor_agent.render.diff")
 local format = require("cursor_agent.render.format")
-local render = require("cursor_agent.render")
+local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
@@ -331,10 +331,10 @@ end
 ---@return cursor_agent.render.Block
 function M.render(entry, context)
   local tool = entry.tool --[[@as cursor_agent.ToolCall]]
-  local b = render.builder()
+  local b = blocks.builder()
   local where = M.places(tool)
   local icon, icon_hl = state(tool, context.icons)
-  local nested = render.indent(entry)
+  local nested = blocks.indent(entry)
   local verb = tool.task and "Task" or tool.image and "Image" or VERBS[tool.kind] or "Tool"
 
   local chunks = {

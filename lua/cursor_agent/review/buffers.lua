@@ -1,7 +1,7 @@
 -- Buffers of files under review: tells the library what they have and what is typed into them.
 
 local loaded = require("cursor_agent.files.loaded")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local watch = require("cursor_agent.files.watch")
 
 local M = {}
@@ -70,13 +70,13 @@ local function attach(buf, path)
   told[buf] = path
   vim.api.nvim_buf_attach(buf, false, {
     on_lines = function(_, _, _, first, last, new_last)
-      local library = native.peek()
-      if told[buf] ~= path or not library then
+      local ready = bridge.is_loaded()
+      if told[buf] ~= path or not ready then
         return true
       elseif quiet[buf] then
         return
       end
-      library.review_typed(path, first, last, vim.api.nvim_buf_get_lines(buf, first, new_last, false))
+      bridge.review_typed(path, first, last, vim.api.nvim_buf_get_lines(buf, first, new_last, false))
       M.on_typed(path)
     end,
     on_reload = function()
@@ -88,9 +88,9 @@ local function attach(buf, path)
     on_detach = function()
       if told[buf] == path then
         told[buf] = nil
-        local library = native.peek()
-        if library then
-          library.review_unloaded(path)
+        local ready = bridge.is_loaded()
+        if ready then
+          bridge.review_unloaded(path)
         end
       end
     end,
@@ -101,13 +101,13 @@ end
 ---@param path string
 ---@return integer? buf
 function M.sync(path)
-  local library, buf = native.peek(), M.find(path)
-  if not library or not buf then
+  local ready, buf = bridge.is_loaded(), M.find(path)
+  if not ready or not buf then
     return nil
   end
   if loaded.is_current(buf, path) then
     local text = vim.bo[buf].modified and text_of(buf) or nil
-    library.review_buffer(path, text, loaded.known(buf) or "")
+    bridge.review_buffer(path, text, loaded.known(buf) or "")
     if not told[buf] then
       attach(buf, path)
     end
@@ -133,9 +133,9 @@ end
 ---The user wrote a buffer to its file.
 ---@param buf integer
 function M.written(buf)
-  local library, path = native.peek(), M.path(buf)
-  if library and path and not quiet[buf] then
-    library.review_wrote(path, true)
+  local ready, path = bridge.is_loaded(), M.path(buf)
+  if ready and path and not quiet[buf] then
+    bridge.review_wrote(path, true)
   end
 end
 

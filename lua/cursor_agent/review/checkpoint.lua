@@ -2,7 +2,7 @@
 
 local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 
 local M = {}
@@ -15,11 +15,11 @@ function M.list(session)
   if not chat then
     return nil, why
   end
-  local library, problem = native.get()
-  if not library then
+  local ready, problem = bridge.load()
+  if not ready then
     return nil, problem
   end
-  return library.checkpoints(chat.status.session_id or "")
+  return bridge.checkpoints(chat.status.session_id or "")
 end
 
 ---Files whose buffers have unsaved text.
@@ -40,14 +40,14 @@ end
 ---@return { restored: string[], kept: string[] }?, string?
 function M.restore(id, opts)
   opts = opts or {}
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
   local files = opts.files and vim.tbl_map(function(path)
     return vim.fn.fnamemodify(path, ":p")
   end, opts.files)
-  local done, problem = library.restore(tostring(id), {
+  local done, problem = bridge.restore(tostring(id), {
     files = files,
     force = opts.force == true,
     unsaved = unsaved(),
@@ -107,10 +107,10 @@ end
 ---@param id string
 ---@return boolean?, string?
 function M.preview(id)
-  local library, why = native.get()
+  local ready, why = bridge.load()
   local files, problem = nil, why ---@type cursor_agent.CheckpointFile[]?, string?
-  if library then
-    files, problem = library.checkpoint_preview(id)
+  if ready then
+    files, problem = bridge.checkpoint_preview(id)
   end
   if not files then
     return nil, problem
@@ -126,7 +126,7 @@ function M.preview(id)
     local diff = file.known and compare(file.now or "", file["then"] or "", { result_type = "unified" }) or ""
     vim.list_extend(lines, vim.split(vim.trim(diff --[[@as string]]), "\n", { plain = true }))
   end
-  require("cursor_agent.chat.scratch").open(lines, { name = "checkpoint", filetype = "diff" })
+  require("cursor_agent.window.scratch").open(lines, { name = "checkpoint", filetype = "diff" })
   return true
 end
 
@@ -170,14 +170,14 @@ end
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.before_prompt(chat)
-  local library, problem = native.get()
-  if not library then
+  local ready, problem = bridge.load()
+  if not ready then
     return nil, problem
   end
   local transcript = require("cursor_agent.chat.transcript").here(chat)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local index = vim.api.nvim_get_current_buf() == transcript.buf and transcript:entry_at(row) or nil
-  local entry = index and library.told(chat.key, index)
+  local entry = index and bridge.told(chat.key, index)
   if not entry or entry.kind ~= "user" or entry.parent then
     return nil, "put the cursor on one of your prompts; `[[` goes to the one above"
   end

@@ -3,7 +3,8 @@
 local chats = require("cursor_agent.chat.registry")
 local context = require("cursor_agent.prompt.context")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
+local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
@@ -175,9 +176,9 @@ end
 ---@param line integer
 ---@return cursor_agent.ReviewHunk?
 local function hunk_at(buf, line)
-  local library = native.peek()
+  local ready = bridge.is_loaded()
   local path = require("cursor_agent.review.buffers").path(buf)
-  for _, hunk in ipairs(library and path and library.review_hunks({ path = path }, true) or {}) do
+  for _, hunk in ipairs(ready and path and bridge.review_hunks({ path = path }, true) or {}) do
     local first = hunk.new.line
     if hunk.new.count > 0 and line >= first and line < first + hunk.new.count then
       return hunk
@@ -302,5 +303,8 @@ vim.api.nvim_create_autocmd("BufReadPost", {
   desc = "cursor-agent: show comments again in a buffer that was read again",
   callback = vim.schedule_wrap(M.sync),
 })
+
+-- What is attached to a prompt, or no longer is, is shown in the code.
+events.on("prompt changed", "cursor_agent.review.comment", "sync")
 
 return M

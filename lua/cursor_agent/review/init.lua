@@ -3,10 +3,11 @@
 local buffers = require("cursor_agent.review.buffers")
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
+local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
 local loaded = require("cursor_agent.files.loaded")
 local marks = require("cursor_agent.review.marks")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 local watch = require("cursor_agent.files.watch")
 
 local M = {}
@@ -44,10 +45,10 @@ local function show_hint(buf)
   if not hunk then
     return marks.hint(buf)
   end
-  local actions = require("cursor_agent.actions")
+  local keymaps = require("cursor_agent.keys")
   local parts = { ("hunk %d/%d"):format(number, #drawn[buf]) }
   for _, part in ipairs({ { "hunk-keep", "keep" }, { "hunk-undo", "undo" }, { "hunk-next", "next" } }) do
-    local key = actions.key(part[1], "code")
+    local key = keymaps.key(part[1], "code")
     if key then
       parts[#parts + 1] = key .. " " .. part[2]
     end
@@ -82,11 +83,11 @@ end
 ---Draws what is undecided about a file, in its buffer.
 ---@param path string
 local function redraw(path)
-  local library, buf = native.peek(), buffers.find(path)
-  if not library or not buf then
+  local ready, buf = bridge.is_loaded(), buffers.find(path)
+  if not ready or not buf then
     return
   end
-  local hunks = config.get().review.signs and library.review_hunks({ path = path }, true) or {}
+  local hunks = config.get().review.signs and bridge.review_hunks({ path = path }, true) or {}
   -- A change that has no lines has nothing to show here.
   hunks = vim.tbl_filter(function(hunk)
     return hunk.old.count + hunk.new.count > 0
@@ -135,22 +136,27 @@ function M.changed(paths)
     buffers.sync(path)
     redraw(path)
   end
-  require("cursor_agent.review.list").refresh()
+  events.emit("hunks changed")
 end
 
 ---A buffer has what its file has: it was read, or read again.
 ---@param buf integer
 local function on_read(buf)
   local path = buffers.path(buf)
-  if path and native.peek() then
+  if path and bridge.is_loaded() then
     buffers.sync(path)
     redraw(path)
   end
 end
 
+local listens = false
+
 ---Listens to buffers; nothing is listened to before the first change.
-function M.start()
-  M.start = function() end
+local function listen()
+  if listens then
+    return
+  end
+  listens = true
   vim.api.nvim_create_autocmd({ "BufReadPost", "FileChangedShellPost" }, {
     group = group,
     desc = "cursor-agent: show hunks in a buffer that was read",
@@ -171,20 +177,18 @@ function M.start()
     group = group,
     desc = "cursor-agent: what was committed needs no decision",
     callback = function()
-      local library = native.peek()
-      if library then
-        library.review_commits()
+      if bridge.is_loaded() then
+        bridge.review_commits()
       end
     end,
   })
 end
 
 ---Says where checkpoints go, once the library is there.
----@param library cursor_agent.Native
-function M.setup(library)
+function M.on_loaded()
   local options = config.get().checkpoints
   local dir = options.enabled and vim.fs.joinpath(require("cursor_agent.files.store").dir(), "checkpoints") or nil
-  local ok, why = library.review_setup({
+  local ok, why = bridge.review_setup({
     dir = dir,
     max_bytes = options.max_mb * 1024 * 1024,
     max_days = options.max_days,
@@ -192,6 +196,13 @@ function M.setup(library)
   if not ok then
     require("cursor_agent.notify").once("checkpoints cannot be kept: " .. tostring(why), "warn")
   end
+end
+
+---Agents changed files, or hunks were decided.
+---@param paths string[]?
+function M.on_reviewed(paths)
+  listen()
+  M.changed(paths or {})
 end
 
 ---@class (exact) cursor_agent.review.Opts
@@ -232,8 +243,8 @@ end
 ---@return { id: integer, path: string, old: cursor_agent.ReviewLines, new: cursor_agent.ReviewLines, turn: integer, session_id: string? }[]?
 ---@return string?
 function M.hunks(opts)
-  local library = native.peek()
-  if not library then
+  local ready = bridge.is_loaded()
+  if not ready then
     return {}
   end
   local what, why = select(opts)
@@ -251,7 +262,7 @@ function M.hunks(opts)
       turn = hunk.turn,
       session_id = chat and chat.status.session_id,
     }
-  end, library.review_hunks(what))
+  end, bridge.review_hunks(what))
 end
 
 ---@param opts cursor_agent.review.Opts?
@@ -268,14 +279,14 @@ end
 ---@return integer? count
 ---@return string?
 function M.keep(opts)
-  local library = native.peek()
+  local ready = bridge.is_loaded()
   local what, why = chosen(opts)
   if not what then
     return nil, why
-  elseif not library then
+  elseif not ready then
     return 0
   end
-  local kept = library.review_keep(what)
+  local kept = bridge.review_keep(what)
   M.changed(kept[2])
   return kept[1]
 end
@@ -315,15 +326,15 @@ end
 ---@return integer? count
 ---@return string?
 function M.undo(opts)
-  local library = native.peek()
+  local ready = bridge.is_loaded()
   local what, why = chosen(opts)
   if not what then
     return nil, why
-  elseif not library then
+  elseif not ready then
     return 0
   end
   local stuck = M.stuck(what)
-  local undone = library.review_undo(what)
+  local undone = bridge.review_undo(what)
   local paths = {} ---@type string[]
   for _, file in ipairs(undone.files) do
     into_buffer(file)
@@ -342,8 +353,8 @@ end
 ---@param what cursor_agent.ReviewSelect
 ---@return string?
 function M.stuck(what)
-  local library = native.peek()
-  for _, file in ipairs(library and library.review_files() or {}) do
+  local ready = bridge.is_loaded()
+  for _, file in ipairs(ready and bridge.review_files() or {}) do
     if file.stuck and (what.all or what.path == file.path) then
       return ("%s cannot be undone: %s"):format(format.path(file.path, vim.fn.getcwd()), file.stuck)
     end
@@ -414,7 +425,7 @@ end
 ---@param hunk cursor_agent.ReviewHunk
 function M.go_to(hunk)
   if vim.b.cursor_agent_kind then
-    local code = require("cursor_agent.chat.window").code_window()
+    local code = require("cursor_agent.window.code").current()
     if code then
       vim.api.nvim_set_current_win(code)
     end
@@ -432,8 +443,8 @@ end
 ---@param step 1|-1
 ---@return boolean?, string?
 function M.jump(step)
-  local library = native.peek()
-  local hunks = library and library.review_hunks({ all = true }) or {}
+  local ready = bridge.is_loaded()
+  local hunks = ready and bridge.review_hunks({ all = true }) or {}
   if #hunks == 0 then
     return nil, "nothing is undecided"
   end

@@ -18,11 +18,12 @@ end
 
 ---@param buf integer
 function M.map(buf)
-  local actions = require("cursor_agent.actions")
+  local keymaps = require("cursor_agent.keys")
+  local registry = require("cursor_agent.keys.registry")
   local list = {} ---@type { mode: string, lhs: string, before: table? }[]
-  for _, action in ipairs(actions.list) do
-    for _, lhs in ipairs(actions.keys(action, "code")) do
-      for _, mode in ipairs(actions.modes(action, "code")) do
+  for _, action in ipairs(registry.list()) do
+    for _, lhs in ipairs(keymaps.keys(action, "code")) do
+      for _, mode in ipairs(keymaps.modes(action, "code")) do
         list[#list + 1] = { mode = mode, lhs = lhs, before = local_map(buf, mode, lhs) }
         vim.keymap.set(mode, lhs, function()
           action.run(lhs)

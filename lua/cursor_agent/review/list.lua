@@ -2,7 +2,8 @@
 
 local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
+local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
@@ -17,6 +18,8 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_review_list")
 local rows = {}
 
 ---What the list is about.
+local listens = false
+
 ---@type { key: cursor_agent.Key?, turn: integer? }
 local about = {}
 
@@ -42,11 +45,11 @@ end
 ---@return string[] lines
 ---@return { row: integer, from: integer, to: integer, group: string }[] marks
 local function build()
-  local library = native.peek()
+  local ready = bridge.is_loaded()
   local lines, spots = {}, {} ---@type string[], { row: integer, from: integer, to: integer, group: string }[]
   rows = {}
   local cwd = vim.fn.getcwd()
-  for _, file in ipairs(library and library.review_files(about.key) or {}) do
+  for _, file in ipairs(ready and bridge.review_files(about.key) or {}) do
     local head = ("%s  %s  +%d −%d"):format(format.path(file.path, cwd), file.state, file.added, file.removed)
     if file.stuck then
       head = head .. "  cannot be undone: " .. file.stuck
@@ -57,7 +60,7 @@ local function build()
     spots[#spots + 1] = { row = #lines, from = 0, to = named, group = "CursorAgentPath" }
     spots[#spots + 1] = { row = #lines, from = named, to = #head, group = "CursorAgentDetail" }
     local select = { path = file.path, key = about.key, turn = about.turn }
-    for _, hunk in ipairs(library and library.review_hunks(select, true) or {}) do
+    for _, hunk in ipairs(ready and bridge.review_hunks(select, true) or {}) do
       if hunk.old.count + hunk.new.count > 0 then
         local place = ("%6d"):format(math.max(hunk.new.line, 1))
         local added = ("  %4s"):format("+" .. hunk.new.count)
@@ -103,7 +106,7 @@ function M.statusline()
     files = files + (row.hunk and 0 or 1)
     changes = changes + (row.hunk and 1 or 0)
   end
-  local actions = require("cursor_agent.actions")
+  local keymaps = require("cursor_agent.keys")
   local keys = {} ---@type string[]
   for _, one in ipairs({
     { "review-follow", "go" },
@@ -112,7 +115,7 @@ function M.statusline()
     { "review-comment", "comment" },
     { "help", "keys" },
   }) do
-    local key = actions.key(one[1], "review")
+    local key = keymaps.key(one[1], "review")
     keys[#keys + 1] = key and ("%s %s"):format(key:gsub("%%", "%%%%"), one[2]) or nil
   end
   local count = ("%s in %s"):format(format.plural(changes, "change"), format.plural(files, "file"))
@@ -183,16 +186,20 @@ end
 ---@param turn integer?
 ---@return boolean?, string?
 function M.open(chat, turn)
+  if not listens then
+    listens = true
+    events.on("hunks changed", "cursor_agent.review.list", "refresh")
+  end
   about = { key = chat and chat.key, turn = turn }
-  local library, why = native.get()
-  if not library then
+  local ready, why = bridge.load()
+  if not ready then
     return nil, why
   end
-  local files = library.review_files(about.key)
+  local files = bridge.review_files(about.key)
   if #files == 0 then
     return nil, "nothing is undecided: no agent has changed a file, or all of it was kept or undone"
   end
-  local code = require("cursor_agent.chat.window").code_window()
+  local code = require("cursor_agent.window.code").current()
   if code then
     vim.api.nvim_set_current_win(code)
   end
@@ -201,7 +208,7 @@ function M.open(chat, turn)
     buf = vim.api.nvim_create_buf(false, true)
     vim.api.nvim_buf_set_name(buf, NAME)
     vim.bo[buf].filetype = "cursoragent-review"
-    require("cursor_agent.actions").map(buf, "review")
+    require("cursor_agent.keys").map(buf, "review")
   end
   draw(buf)
   local win = vim.fn.bufwinid(buf)

@@ -1,7 +1,7 @@
 -- Hunks in the code: signs, the old lines as virtual ones, the words that changed, and what can be done about the one
 -- the cursor is on.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
@@ -52,14 +52,14 @@ end
 ---@param hunk cursor_agent.ReviewHunk
 ---@param count integer lines of the buffer
 local function draw_hunk(buf, hunk, count)
-  local library = native.peek()
+  local ready = bridge.is_loaded()
   local removed = hunk.removed or {}
   local kind = hunk.old.count == 0 and "Add" or hunk.new.count == 0 and "Delete" or "Change"
   local words = {} ---@type table<integer, [integer, integer][]>
-  if kind == "Change" and #removed == hunk.new.count and #removed <= WORD_LINES and library then
+  if kind == "Change" and #removed == hunk.new.count and #removed <= WORD_LINES and ready then
     local lines = vim.api.nvim_buf_get_lines(buf, hunk.new.line - 1, hunk.new.line - 1 + hunk.new.count, false)
     for i, line in ipairs(lines) do
-      local pair = library.review_words(removed[i] or "", line)
+      local pair = bridge.review_words(removed[i] or "", line)
       words[i] = pair[1]
       for _, mark in ipairs(pair[2]) do
         vim.api.nvim_buf_set_extmark(buf, SIGNS, hunk.new.line - 2 + i, mark[1], {

@@ -10,7 +10,7 @@ local M = {}
 ---@param command string[]
 ---@param opts cursor_agent.terminal.Opts
 function M.open(command, opts)
-  local code = require("cursor_agent.chat.window").code_window()
+  local code = require("cursor_agent.window.code").current()
   local buf = vim.api.nvim_create_buf(false, true)
   vim.bo[buf].bufhidden = "wipe"
   vim.api.nvim_open_win(buf, true, { split = code and "below" or "left", win = code or -1 })

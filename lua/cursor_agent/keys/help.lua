@@ -1,7 +1,8 @@
 -- The list of keys `g?` shows, made from the table of actions.
 
-local actions = require("cursor_agent.actions")
-local scratch = require("cursor_agent.chat.scratch")
+local keymaps = require("cursor_agent.keys")
+local registry = require("cursor_agent.keys.registry")
+local scratch = require("cursor_agent.window.scratch")
 
 local M = {}
 
@@ -56,10 +57,10 @@ function M.lines(kind)
     end
     lines[#lines + 1] = " " .. section.title
     marks[#lines] = { bytes = 1 + #section.title, hl = "CursorAgentHelpTitle" }
-    for _, action in ipairs(actions.list) do
-      local keys = actions.keys(action, section.kind)
+    for _, action in ipairs(registry.list()) do
+      local keys = keymaps.keys(action, section.kind)
       if #keys > 0 then
-        local modes = actions.modes(action, section.kind)
+        local modes = keymaps.modes(action, section.kind)
         local where = vim.list_contains(modes, "i") and action.name ~= "send" and " (Insert mode too)" or ""
         add(words(keys), action.desc .. where)
       end

@@ -1,9 +1,10 @@
 -- Buffers to read in: a tool call's output, the log, an export. `q` closes them.
 
+local code = require("cursor_agent.window.code")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 local parsers = require("cursor_agent.colour.parsers")
-local window = require("cursor_agent.chat.window")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
@@ -38,8 +39,8 @@ end
 ---@param buf integer
 ---@return integer? win nil where there is no room
 local function open_split(buf)
-  local code = window.code_window()
-  local ok, win = pcall(vim.api.nvim_open_win, buf, true, { split = code and "below" or "left", win = code or -1 })
+  local beside = code.current()
+  local ok, win = pcall(vim.api.nvim_open_win, buf, true, { split = beside and "below" or "left", win = beside or -1 })
   return ok and win or nil
 end
 
@@ -131,7 +132,7 @@ end
 ---@param chat cursor_agent.Chat?
 ---@return integer? win nil where there is no room
 function M.show(buf, chat)
-  local chat_win = chat and window.chat_window(chat)
+  local chat_win = chat and window.showing(chat.buf)[1]
   local over = chat_win ~= nil and window.is_float(chat_win)
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   return not over and open_split(buf) or open_float(buf, lines)
@@ -161,7 +162,7 @@ function M.open(lines, opts)
   if vim.api.nvim_get_current_buf() ~= buf then
     vim.b[buf].cursor_agent_from = vim.api.nvim_get_current_win()
   end
-  require("cursor_agent.actions").map(buf, opts.kind or "reader")
+  require("cursor_agent.keys").map(buf, opts.kind or "reader")
 
   local win = vim.fn.win_findbuf(buf)[1]
   if win then
@@ -170,7 +171,7 @@ function M.open(lines, opts)
   end
   -- A chat in a float would hide a split.
   local chat = require("cursor_agent.chat.registry").current()
-  local chat_win = chat and window.chat_window(chat)
+  local chat_win = chat and window.showing(chat.buf)[1]
   local over = opts.float or (chat_win ~= nil and window.is_float(chat_win))
   local opened = not over and open_split(buf) or open_float(buf, lines)
   local options = { number = false, relativenumber = false, signcolumn = "no", wrap = true, foldenable = false }

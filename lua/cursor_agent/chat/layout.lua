@@ -1,12 +1,12 @@
 -- The layout: the chat beside the code, its prompt under it, in each tab page that wants them.
 
 local chats = require("cursor_agent.chat.registry")
+local code = require("cursor_agent.window.code")
 local config = require("cursor_agent.config")
+local dress = require("cursor_agent.chat.dress")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
-
----@type table<integer, integer> by tab page: the code window the user was in last
-local last_code = {}
 
 ---@type table<string, integer> sizes the user gave the chat, by position: reopening keeps them
 local remembered = {}
@@ -18,94 +18,25 @@ local GROUP = vim.api.nvim_create_augroup("cursor_agent_window", {})
 local MIN_CHAT_LINES = 3
 local MIN_WIDTH = 40
 
----@param win integer
----@return boolean
-local function is_float(win)
-  return vim.api.nvim_win_get_config(win).relative ~= ""
-end
-
-M.is_float = is_float
-
----Does something to a window that autocommands of the user's follow. One that fails there is named, and stops nothing.
----@param change fun(...: any): any
----@param ... any
----@return boolean ok
----@return any result
-function M.despite_autocommands(change, ...)
-  local ok, result = pcall(change, ...)
-  if not ok and tostring(result):find("Autocommands for", 1, true) then
-    require("cursor_agent.notify").once(vim.split(tostring(result), "\n")[1], "warn")
-  end
-  return ok, result
-end
-
----Whether a window is still there, in the tab page of another one.
----@param win integer?
----@param other integer
----@return boolean
-function M.shares_tab(win, other)
-  return win ~= nil
-    and vim.api.nvim_win_is_valid(win)
-    and vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_win_get_tabpage(other)
-end
-
----Whether a window holds the user's own work: not ours, not a float, not a special buffer.
----@param win integer
----@return boolean
-local function is_code(win)
-  if not vim.api.nvim_win_is_valid(win) or is_float(win) then
-    return false
-  end
-  local buf = vim.api.nvim_win_get_buf(win)
-  return vim.bo[buf].buftype == "" and vim.fn.win_gettype(win) == ""
-end
-
-M.is_code = is_code
-
----The windows of a tab page that show a buffer.
----@param buf integer
----@param tab? integer
----@return integer[]
-local function showing(buf, tab)
-  return vim.tbl_filter(function(win)
-    return vim.api.nvim_win_get_buf(win) == buf
-  end, vim.api.nvim_tabpage_list_wins(tab or 0))
-end
-
 ---The window of the current tab page that shows a chat's transcript.
 ---@param chat cursor_agent.Chat
 ---@param tab? integer
 ---@return integer?
 function M.chat_window(chat, tab)
-  return showing(chat.buf, tab)[1]
+  return window.showing(chat.buf, tab)[1]
 end
 
 ---@param chat cursor_agent.Chat
 ---@param tab? integer
 ---@return integer?
 function M.prompt_window(chat, tab)
-  return showing(chat.prompt.buf, tab)[1]
+  return window.showing(chat.prompt.buf, tab)[1]
 end
 
 ---@param chat cursor_agent.Chat
 ---@return boolean
 function M.is_open(chat)
   return M.chat_window(chat) ~= nil
-end
-
----The window code is opened in: the one the user was in last, or any that holds code.
----@return integer?
-function M.code_window()
-  local tab = vim.api.nvim_get_current_tabpage()
-  local win = last_code[tab]
-  if win and is_code(win) and vim.api.nvim_win_get_tabpage(win) == tab then
-    return win
-  end
-  for _, other in ipairs(vim.api.nvim_tabpage_list_wins(tab)) do
-    if is_code(other) then
-      return other
-    end
-  end
 end
 
 ---@param option number
@@ -115,130 +46,16 @@ local function size(option, whole)
   return math.floor(option <= 1 and option * whole or option)
 end
 
----@param win integer
----@param options table<string, any>
-local function set_options(win, options)
-  for name, value in pairs(options) do
-    vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
-  end
-end
-
----Whether a window has a statusline of its own. One for all windows is the user's.
----@param win integer
----@return boolean
-local function own_statusline(win)
-  return not is_float(win) and vim.o.laststatus ~= 3
-end
-
----A chat in a float has the ground of other windows: that is what its text is drawn on.
-local FLOAT_GROUND = "NormalFloat:Normal,FloatBorder:WinSeparator"
-
----Gives a window that shows one of our buffers its options. They are local to window and buffer: another buffer in the
----same window has its own again.
----@param chat cursor_agent.Chat
----@param win integer
----@param kind "chat"|"prompt"
-local function dress(chat, win, kind)
-  local beside = vim.tbl_contains({ "right", "left" }, config.get().window.position)
-  set_options(win, {
-    relativenumber = false,
-    signcolumn = "no",
-    foldcolumn = "0",
-    -- A margin: text that touches the separator is hard to read. Until the window is drawn, Neovim takes the column
-    -- to be as wide as its numbers would be; lines are measured before that, to know how many fit.
-    statuscolumn = " ",
-    number = true,
-    numberwidth = 1,
-    colorcolumn = "",
-    cursorcolumn = false,
-    list = false,
-    spell = false,
-    wrap = true,
-    linebreak = true,
-    breakindent = true,
-    breakindentopt = "list:-1",
-    winfixwidth = beside and not is_float(win),
-    winfixbuf = true,
-  })
-  if kind == "chat" then
-    set_options(win, {
-      cursorline = false,
-      foldenable = true,
-      foldmethod = "manual",
-      foldtext = "",
-      foldminlines = 0,
-      -- A closed fold looks like the line it shows.
-      winhighlight = "Folded:CursorAgentFolded" .. (is_float(win) and "," .. FLOAT_GROUND or ""),
-      fillchars = "fold: ,eob: ",
-      conceallevel = config.get().chat.conceal and 2 or 0,
-      concealcursor = "",
-      winbar = "%{%v:lua.require'cursor_agent.chat.winbar'.chat()%}",
-      statusline = own_statusline(win) and "%{%v:lua.require'cursor_agent.chat.winbar'.title()%}" or "",
-    })
-    chat.transcript:dress(win)
-  else
-    set_options(win, {
-      cursorline = false,
-      foldenable = false,
-      fillchars = "eob: ",
-      winfixheight = not is_float(win),
-      winhighlight = is_float(win) and FLOAT_GROUND or "",
-      conceallevel = 0,
-      statusline = own_statusline(win) and "%=<C-s> send · g? keys " or "",
-    })
-    chat.prompt:dress(win)
-    -- What an empty prompt says depends on the window's width.
-    chat.prompt:refresh()
-  end
-end
-
----Runs something that opens or closes windows so that the text of the others does not scroll.
----@generic T
----@param work fun(): T
----@return T
-local function undisturbed(work)
-  local keep = vim.o.splitkeep
-  vim.o.splitkeep = "screen"
-  local ok, result = pcall(work)
-  vim.o.splitkeep = keep
-  if not ok then
-    error(result, 0)
-  end
-  return result
-end
-
----Closes a window and gives its room to a neighbour; the sizes of all others are the user's.
----@param win integer
----@return boolean
-local function close_window(win)
-  -- 'equalalways' would make them equal, and setting that option does so at once. It acts in the direction
-  -- 'eadirection' names only: the one in which no room becomes free.
-  local full_width = vim.api.nvim_win_get_width(win) == vim.o.columns
-  local column = vim.fn.win_screenpos(win)[2]
-  local stacked = false
-  for _, other in ipairs(vim.api.nvim_tabpage_list_wins(vim.api.nvim_win_get_tabpage(win))) do
-    if other ~= win and not is_float(other) then
-      local same_width = vim.api.nvim_win_get_width(other) == vim.api.nvim_win_get_width(win)
-      stacked = stacked or (same_width and vim.fn.win_screenpos(other)[2] == column)
-    end
-  end
-  local direction = vim.o.eadirection
-  vim.o.eadirection = (full_width or stacked) and "hor" or "ver"
-  M.despite_autocommands(vim.api.nvim_win_close, win, true)
-  vim.o.eadirection = direction
-  return not vim.api.nvim_win_is_valid(win)
-end
-
 ---@param buf integer
 ---@param win_config vim.api.keyset.win_config
 ---@return integer
 local function open_win(buf, win_config)
-  local before = showing(buf)
-  local ok, result = M.despite_autocommands(vim.api.nvim_open_win, buf, false, win_config)
+  local before = window.showing(buf)
+  local ok, result = window.despite_autocommands(vim.api.nvim_open_win, buf, false, win_config)
   if ok then
     return result
   end
-  for _, win in ipairs(showing(buf)) do
+  for _, win in ipairs(window.showing(buf)) do
     if not vim.list_contains(before, win) then
       -- It is there all the same, but what comes after the failure was left out.
       vim.api.nvim_exec_autocmds("BufWinEnter", { group = GROUP, buffer = buf, modeline = false })
@@ -246,17 +63,6 @@ local function open_win(buf, win_config)
     end
   end
   error(result, 0)
-end
-
----The border of our floats. 'winborder' is new in 0.11; where it is set the user wants that one.
----@return any
-function M.border()
-  local own = vim.fn.exists("+winborder") == 1 and vim.o.winborder or ""
-  if own == "" then
-    return "rounded"
-  end
-  -- Since 0.12 the characters themselves may stand there. `nvim_open_win` wants those as a list.
-  return own:find(",", 1, true) and vim.split(own, ",", { plain = true }) or own
 end
 
 ---@param prompt_height integer
@@ -274,7 +80,7 @@ local function float_configs(prompt_height)
     col = col,
     width = width,
     height = chat_height,
-    border = M.border(),
+    border = window.border(),
     -- Below the todos and the card of a decision.
     zindex = 35,
   } ---@type vim.api.keyset.win_config
@@ -314,7 +120,7 @@ end
 ---@return integer win
 local function open_prompt_window(chat, chat_win)
   local options = config.get().window
-  if is_float(chat_win) then
+  if window.is_float(chat_win) then
     local _, prompt = float_configs(options.prompt_height)
     return open_win(chat.prompt.buf, prompt)
   end
@@ -336,7 +142,7 @@ local function swap(win, buf)
     chat.transcript:leave(win)
   end
   vim.api.nvim_set_option_value("winfixbuf", false, { win = win, scope = "local" })
-  local _, result = M.despite_autocommands(vim.api.nvim_win_set_buf, win, buf)
+  local _, result = window.despite_autocommands(vim.api.nvim_win_set_buf, win, buf)
   if vim.api.nvim_win_get_buf(win) ~= buf then
     error(result, 0)
   end
@@ -346,10 +152,10 @@ end
 ---@param wins integer[]
 local function close_windows(wins)
   closing = true
-  undisturbed(function()
+  window.undisturbed(function()
     for _, win in ipairs(wins) do
       if vim.api.nvim_win_is_valid(win) then
-        if not close_window(win) then
+        if not window.close(win) then
           swap(win, vim.api.nvim_create_buf(true, false))
         end
       end
@@ -364,14 +170,12 @@ end
 ---@return boolean?, string?
 function M.open(chat, opts)
   opts = opts or {}
-  require("cursor_agent.chat").revive(chat)
+  chat:revive()
   local from = vim.api.nvim_get_current_win()
-  if is_code(from) then
-    last_code[vim.api.nvim_get_current_tabpage()] = from
-  end
+  code.remember(from)
   local position = opts.position or config.get().window.position
   local opened ---@type integer?
-  local ok, problem = pcall(undisturbed, function()
+  local ok, problem = pcall(window.undisturbed, function()
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
       local other = chats.of_buffer(vim.api.nvim_win_get_buf(win))
       if other and other ~= chat then
@@ -398,7 +202,7 @@ function M.open(chat, opts)
   if opts.enter then
     M.enter_prompt(chat)
   elseif position == "tab" and vim.api.nvim_win_is_valid(from) then
-    M.despite_autocommands(vim.api.nvim_set_current_win, from)
+    window.despite_autocommands(vim.api.nvim_set_current_win, from)
   end
   return true
 end
@@ -412,7 +216,7 @@ function M.enter_prompt(chat)
     win = M.prompt_window(chat)
   end
   if win then
-    M.despite_autocommands(vim.api.nvim_set_current_win, win)
+    window.despite_autocommands(vim.api.nvim_set_current_win, win)
     if config.get().window.start_insert then
       vim.cmd("startinsert!")
     end
@@ -421,7 +225,7 @@ end
 
 ---@param win integer
 local function remember_size(win)
-  if is_float(win) then
+  if window.is_float(win) then
     return
   end
   local position = config.get().window.position
@@ -436,8 +240,8 @@ end
 ---Takes a chat off the current tab page. The session goes on.
 ---@param chat cursor_agent.Chat
 function M.close(chat)
-  local wins = vim.list_extend(showing(chat.prompt.buf), showing(chat.buf))
-  local back = M.code_window()
+  local wins = vim.list_extend(window.showing(chat.prompt.buf), window.showing(chat.buf))
+  local back = code.current()
   local inside = vim.tbl_contains(wins, vim.api.nvim_get_current_win())
   local chat_win = M.chat_window(chat)
   if chat_win then
@@ -448,7 +252,7 @@ function M.close(chat)
   end
   close_windows(wins)
   if inside and back and vim.api.nvim_win_is_valid(back) then
-    M.despite_autocommands(vim.api.nvim_set_current_win, back)
+    window.despite_autocommands(vim.api.nvim_set_current_win, back)
   end
 end
 
@@ -469,13 +273,13 @@ local function partner_closed(chat, tab)
   if closing or not vim.api.nvim_tabpage_is_valid(tab) then
     return
   end
-  local chat_wins, prompt_wins = showing(chat.buf, tab), showing(chat.prompt.buf, tab)
+  local chat_wins, prompt_wins = window.showing(chat.buf, tab), window.showing(chat.prompt.buf, tab)
   if #chat_wins > 0 and #prompt_wins > 0 then
     return
   end
   local left = vim.list_extend(chat_wins, prompt_wins)
   local others = vim.tbl_filter(function(win)
-    return not is_float(win) and not vim.tbl_contains(left, win)
+    return not window.is_float(win) and not vim.tbl_contains(left, win)
   end, vim.api.nvim_tabpage_list_wins(tab))
   if #left > 0 and #others > 0 then
     close_windows(left)
@@ -494,7 +298,7 @@ function M.attach(chat, buf, kind)
       for _, win in ipairs(vim.fn.win_findbuf(buf)) do
         if not vim.w[win].cursor_agent_dressed or vim.w[win].cursor_agent_dressed ~= buf then
           vim.w[win].cursor_agent_dressed = buf
-          dress(chat, win, kind)
+          dress.dress(chat, win, kind)
         end
       end
     end,
@@ -534,7 +338,7 @@ vim.api.nvim_create_autocmd("WinClosed", {
       return
     end
     local left = vim.tbl_filter(function(win)
-      return win ~= closed and not is_float(win)
+      return win ~= closed and not window.is_float(win)
     end, vim.api.nvim_tabpage_list_wins(vim.api.nvim_win_get_tabpage(closed)))
     local last = #left == 1 and left[1]
     if last and chats.of_buffer(vim.api.nvim_win_get_buf(last)) then
@@ -567,7 +371,7 @@ vim.api.nvim_create_autocmd("QuitPre", {
     local ours = {} ---@type integer[]
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
       local buf = vim.api.nvim_win_get_buf(win)
-      if not is_float(win) and (not chats.of_buffer(buf) or (win ~= here and buf == event.buf)) then
+      if not window.is_float(win) and (not chats.of_buffer(buf) or (win ~= here and buf == event.buf)) then
         -- Something else is left, or another window on the same.
         return
       elseif win ~= here then
@@ -575,17 +379,6 @@ vim.api.nvim_create_autocmd("QuitPre", {
       end
     end
     close_windows(ours)
-  end,
-})
-
-vim.api.nvim_create_autocmd("WinLeave", {
-  group = GROUP,
-  desc = "cursor-agent: remember the code window",
-  callback = function()
-    local win = vim.api.nvim_get_current_win()
-    if is_code(win) then
-      last_code[vim.api.nvim_get_current_tabpage()] = win
-    end
   end,
 })
 
@@ -597,7 +390,7 @@ vim.api.nvim_create_autocmd("VimResized", {
     for _, chat in ipairs(chats.all()) do
       local win = M.chat_window(chat)
       local prompt_win = M.prompt_window(chat)
-      if win and is_float(win) then
+      if win and window.is_float(win) then
         local chat_config, prompt_config = float_configs(options.prompt_height)
         vim.api.nvim_win_set_config(win, chat_config)
         if prompt_win then
@@ -635,31 +428,22 @@ vim.api.nvim_create_autocmd("WinResized", {
   end,
 })
 
----Whether a window may show another buffer than the one it has.
----@param win integer
----@return boolean
-local function may_change(win)
-  local buf = vim.api.nvim_win_get_buf(win)
-  local keeps = vim.o.hidden or vim.bo[buf].bufhidden == "hide" or #vim.fn.win_findbuf(buf) > 1
-  return not vim.wo[win].winfixbuf and (keeps or not vim.bo[buf].modified)
-end
-
 ---The window to show a buffer in: one that has it, the code window where that may change, or a new one.
 ---@param buf integer
 ---@return integer
 local function window_for(buf)
-  local code = M.code_window()
-  local able = code and may_change(code) and code or nil
+  local at = code.current()
+  local able = at and code.may_change(at) and at or nil
   for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-    if vim.api.nvim_win_get_buf(win) == buf and not is_float(win) then
+    if vim.api.nvim_win_get_buf(win) == buf and not window.is_float(win) then
       return win
     end
-    able = able or (is_code(win) and may_change(win) and win or nil)
+    able = able or (code.is_code(win) and code.may_change(win) and win or nil)
   end
   return able
-    or undisturbed(function()
+    or window.undisturbed(function()
       local side = config.get().window.position == "left" and "right" or "left"
-      return open_win(buf, { split = code and "above" or side, win = code or -1 })
+      return open_win(buf, { split = at and "above" or side, win = at or -1 })
     end)
 end
 
@@ -676,7 +460,7 @@ function M.edit(path, line)
   local win = window_for(buf)
   local chat = chats.current()
   local chat_win = chat and M.chat_window(chat)
-  if chat and chat_win and is_float(chat_win) then
+  if chat and chat_win and window.is_float(chat_win) then
     -- It lies over the code.
     M.close(chat)
   end

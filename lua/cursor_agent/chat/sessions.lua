@@ -1,0 +1,162 @@
+-- Opens, starts, loads, lists and prompts chats: what the public calls of these names do.
+
+local chats = require("cursor_agent.chat.registry")
+
+local M = {}
+
+---Opens the chat of the current tab, or a new one, and goes to its prompt.
+---@param opts? cursor_agent.OpenOpts
+---@return cursor_agent.Key?, string?
+function M.open(opts)
+  opts = opts or {}
+  local chat, why = require("cursor_agent.chat").ensure(opts)
+  if not chat then
+    return nil, why
+  end
+  local shown, problem =
+    require("cursor_agent.chat.layout").open(chat, { enter = opts.enter ~= false, position = opts.position })
+  if not shown then
+    return nil, problem
+  end
+  return chat.key
+end
+
+---Takes the chat off the current tab. The session goes on.
+---@return boolean?, string?
+function M.close()
+  local chat, why = chats.find()
+  if not chat then
+    return nil, why
+  end
+  require("cursor_agent.chat.layout").close(chat)
+  return true
+end
+
+---Opens the chat, or takes it off the current tab.
+---@return cursor_agent.Key|boolean?, string?
+function M.toggle()
+  local chat = chats.current()
+  if chat and require("cursor_agent.chat.layout").is_open(chat) then
+    return M.close()
+  end
+  return M.open()
+end
+
+---@param chat cursor_agent.Chat
+---@param opts? { enter?: boolean }
+local function show(chat, opts)
+  require("cursor_agent.notify").report(require("cursor_agent.chat.layout").open(chat, opts))
+end
+
+---Starts a new session and shows it.
+---@param opts? cursor_agent.NewOpts
+---@return cursor_agent.Key?, string?
+function M.new(opts)
+  opts = opts or {}
+  local chat, why = require("cursor_agent.chat").new({
+    agent = opts.agent,
+    cwd = opts.cwd,
+    mode = opts.mode,
+    model = opts.model,
+  })
+  if not chat then
+    return nil, why
+  end
+  if opts.open ~= false then
+    show(chat, { enter = opts.enter })
+  end
+  return chat.key
+end
+
+---Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
+---@param text string
+---@param opts? cursor_agent.PromptOpts
+---@return integer? number of the prompt; 0 while it waits for what is attached, as a `@diff` that git is asked for
+---@return string?
+function M.prompt(text, opts)
+  opts = opts or {}
+  if type(text) ~= "string" then
+    return nil, ("prompt: expected a string, got %s"):format(type(text))
+  end
+  local chat, why
+  if opts.session then
+    chat, why = chats.find(opts.session)
+  else
+    chat, why = require("cursor_agent.chat").ensure()
+  end
+  if not chat then
+    return nil, why
+  end
+  local items, problem = require("cursor_agent.prompt.context").read(opts.context, chat.cwd)
+  if not items then
+    return nil, problem
+  end
+  local number, trouble = chat.prompt:submit_elsewhere(text, items)
+  if number and opts.open ~= false then
+    show(chat)
+  end
+  return number, trouble
+end
+
+---Asks the agent of the current chat, or the one for new chats, for its past sessions.
+---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
+---@return boolean?, string?
+function M.list(callback)
+  local bridge = require("cursor_agent.bridge")
+  local ready, problem = bridge.load()
+  if not ready then
+    return nil, problem
+  end
+  -- Without a chat the agent is asked all the same, but makes no session for that.
+  local chat = chats.current()
+  local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
+  if not key then
+    key, why = require("cursor_agent.agents.lookup").key()
+  end
+  if not key then
+    return nil, why
+  end
+  local request, trouble = bridge.list_sessions(key)
+  if not request then
+    return nil, trouble
+  end
+  bridge.await(request, function(ok, value)
+    if ok then
+      callback(value)
+    else
+      callback(nil, tostring(value))
+    end
+  end)
+  return true
+end
+
+---Goes on with a past session.
+---@param id string the agent's session id
+---@param opts? cursor_agent.NewOpts
+---@return cursor_agent.Key?, string?
+function M.load(id, opts)
+  opts = opts or {}
+  local chat = chats.find(id)
+  local here = chats.current()
+  local why
+  if not chat then
+    chat, why = require("cursor_agent.chat").new({
+      -- As `list` has those of the agent of the current chat.
+      agent = opts.agent or (here and here.agent),
+      cwd = opts.cwd,
+      mode = opts.mode,
+      model = opts.model,
+      load = id,
+    })
+  end
+  if not chat then
+    return nil, why
+  end
+  chats.use(chat)
+  if opts.open ~= false then
+    show(chat, { enter = opts.enter })
+  end
+  return chat.key
+end
+
+return M

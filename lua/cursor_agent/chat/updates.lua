@@ -1,0 +1,60 @@
+-- What the library tells of a chat: written into its transcript, and passed on to the parts that subscribed.
+
+local chats = require("cursor_agent.chat.registry")
+local events = require("cursor_agent.bridge.events")
+
+local M = {}
+
+---The chat of a key, while it has a buffer. The library keeps the transcript of one whose buffer was deleted; opening the
+---chat shows it again.
+---@param key cursor_agent.Key
+---@return cursor_agent.Chat?
+local function with_buffer(key)
+  local chat = chats.get(key)
+  return chat and vim.api.nvim_buf_is_loaded(chat.buf) and chat or nil
+end
+
+---@param key cursor_agent.Key
+---@param index integer
+---@param text string?
+function M.on_append(key, index, text)
+  local chat = with_buffer(key)
+  text = text or ""
+  if chat then
+    chat.transcript:append(index, text)
+    events.emit("chat append", chat, index, text)
+  end
+end
+
+---@param key cursor_agent.Key
+---@param index integer
+---@param entry cursor_agent.Entry
+function M.on_entry(key, index, entry)
+  local chat = with_buffer(key)
+  if chat then
+    chat.transcript:entry(index, entry)
+    events.emit("chat entry", chat, index, entry)
+  end
+end
+
+---@param key cursor_agent.Key
+---@param status cursor_agent.Status
+function M.on_status(key, status)
+  local chat = chats.get(key)
+  if chat then
+    local before = chat.status
+    chat.status = status
+    events.emit("chat status", chat, before)
+  end
+end
+
+---A batch of changes is over.
+---@param flood boolean more is to come at once
+function M.on_drained(flood)
+  for _, chat in ipairs(chats.all()) do
+    chat.transcript:finish(flood)
+    events.emit("chat drained", chat, flood)
+  end
+end
+
+return M

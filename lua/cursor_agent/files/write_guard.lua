@@ -1,0 +1,44 @@
+-- Says whether `:w` may write a buffer whose file an agent may have changed, and tells the user where it may not.
+
+local events = require("cursor_agent.bridge.events")
+local loaded = require("cursor_agent.files.loaded")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---Whether a buffer can be written without writing over what is on disk and in no buffer. Where not, it is said why.
+---@param buf integer
+---@param path string
+---@return boolean
+function M.may_write(buf, path)
+  local stat = vim.uv.fs_stat(path)
+  local known = loaded.known(buf)
+  if not stat or not known or known == loaded.state(stat) then
+    return true
+  end
+  local disk = loaded.disk(buf, path)
+  local base = disk and loaded.base(buf, disk)
+  if
+    disk and (loaded.same(loaded.lines(buf), disk.lines) or (base and loaded.equal(base, disk.text) and #base > 0))
+  then
+    loaded.sync(buf, vim.bo[buf].modified)
+    loaded.note(buf, disk)
+    return true
+  end
+  local name = vim.fs.basename(path)
+  if not disk then
+    notify.notify(("%s was changed on disk and not written\n  `:w!` writes yours over it"):format(name), "error")
+    return false
+  end
+  vim.schedule(function()
+    if vim.api.nvim_buf_is_loaded(buf) then
+      events.emit("file changed", buf, { quietly = true })
+    end
+  end)
+  local text =
+    "%s was changed on disk and not written\n  :CursorAgent conflicts shows the difference; `:w!` writes yours over it"
+  notify.notify(text:format(name), "error")
+  return false
+end
+
+return M

@@ -1,0 +1,69 @@
+-- Joins the parts: which of them hears of which event, in which order, and where the keys find what they do.
+--
+-- Whatever is used first (`init`, a command, a key, a completion source, `:checkhealth`) loads this file. It loads no part:
+-- each is loaded by the first event that concerns it. This is the only file that may name any part there is.
+
+local events = require("cursor_agent.bridge.events")
+local on = events.on
+
+local M = {}
+
+-- The library is there.
+on("loaded", "cursor_agent.review", "on_loaded")
+on("loaded", "cursor_agent.decide.rules", "on_loaded")
+
+-- What the library tells (`bridge/drain.lua` has the arguments).
+on("append", "cursor_agent.chat.updates", "on_append")
+on("entry", "cursor_agent.chat.updates", "on_entry")
+on("status", "cursor_agent.chat.updates", "on_status")
+on("decision", "cursor_agent.decide", "on_decision")
+on("decided", "cursor_agent.decide", "on_decided")
+on("editor", "cursor_agent.chat.follow_agent", "on_request")
+on("editor", "cursor_agent.files", "serve")
+on("withdrawn", "cursor_agent.files", "withdrawn")
+on("edited", "cursor_agent.files", "edited")
+on("reviewed", "cursor_agent.review", "on_reviewed")
+on("notify", "cursor_agent.notify", "notify")
+on("drained", "cursor_agent.chat.updates", "on_drained")
+
+-- A chat was made.
+on("chat started", "cursor_agent.decide", "setup")
+on("chat started", "cursor_agent.chat.mksession", "setup")
+on("chat started", "cursor_agent.agents.approval", "tell_once")
+
+-- An entry of a chat is new, or has changed.
+on("chat entry", "cursor_agent.chat.follow_agent", "on_entry")
+on("chat entry", "cursor_agent.chat.image", "on_entry")
+
+-- A chat has another status.
+on("chat status", "cursor_agent.agents.failure", "on_status")
+on("chat status", "cursor_agent.files.watch", "on_status")
+on("chat status", "cursor_agent.chat.winbar", "on_status")
+on("chat status", "cursor_agent.chat.progress", "on_status")
+on("chat status", "cursor_agent.prompt", "on_status")
+on("chat status", "cursor_agent.prompt.queue", "refresh")
+on("chat status", "cursor_agent.decide", "on_status")
+
+-- A file changed on disk, or was written, while an agent may be changing it.
+on("file changed", "cursor_agent.files", "changed")
+on("file written", "cursor_agent.files", "after_write")
+on("conflict changed", "cursor_agent.decide", "redraw")
+
+-- A chat is gone.
+on("chat closed", "cursor_agent.files.watch", "on_closed")
+
+require("cursor_agent.keys.registry").load = function()
+  return require("cursor_agent.actions").list
+end
+
+events.on_failure = function(event, problem)
+  require("cursor_agent.notify").once(("a change of kind `%s` could not be shown: %s"):format(event, problem), "error")
+end
+
+---Runs an action by name: what the `<Plug>` mappings do.
+---@param name string
+function M.run(name)
+  require("cursor_agent.keys").run(name)
+end
+
+return M
