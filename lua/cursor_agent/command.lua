@@ -209,10 +209,6 @@ M.subcommands = {
       if not id or not value then
         return require("cursor_agent.chat.pick").option(chat, id)
       end
-      local option = option_of(chat, id)
-      if option and option.type == "boolean" then
-        return require("cursor_agent").set_option(id, value == "true" or value == "on")
-      end
       return require("cursor_agent").set_option(id, value)
     end),
     complete = function(words)
@@ -224,7 +220,7 @@ M.subcommands = {
       end
       local option = option_of(chat, words[1])
       if option and option.type == "boolean" then
-        return { "true", "false" }
+        return { "on", "off" }
       end
       return ids(option and option.values)
     end,

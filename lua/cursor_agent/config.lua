@@ -396,10 +396,10 @@ local function known_names(path)
     return nil
   end
   local names = {}
-  for _, action in ipairs(require("cursor_agent.keys.registry").list()) do
+  for _, action in ipairs(require("cursor_agent.keys.list")) do
     names[action.name] = true
   end
-  return next(names) and names or nil
+  return names
 end
 
 ---What other clients of the protocol call things, by where they stand; here is what to write instead.

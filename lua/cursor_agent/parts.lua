@@ -1,4 +1,4 @@
--- Joins the parts: which of them hears of which event, in which order, and where the keys find what they do.
+-- Joins the parts: which of them hears of which event, and in which order.
 --
 -- Whatever is used first (`init`, a command, a key, a completion source, `:checkhealth`) loads this file. It loads no part:
 -- each is loaded by the first event that concerns it. This is the only file that may name any part there is.
@@ -7,6 +7,9 @@ local events = require("cursor_agent.bridge.events")
 local on = events.on
 
 local M = {}
+
+-- A key was pressed.
+on("action", "cursor_agent.actions", "run")
 
 -- The library is there.
 on("loaded", "cursor_agent.review", "on_loaded")
@@ -52,18 +55,17 @@ on("conflict changed", "cursor_agent.decide", "redraw")
 -- A chat is gone.
 on("chat closed", "cursor_agent.files.watch", "on_closed")
 
-require("cursor_agent.keys.registry").load = function()
-  return require("cursor_agent.actions").list
-end
-
 events.on_failure = function(event, problem)
-  require("cursor_agent.notify").once(("a change of kind `%s` could not be shown: %s"):format(event, problem), "error")
+  local say = event == "action" and "a key could not do what it is for: %s"
+    or ("a change of kind `%s` could not be shown: %%s"):format(event)
+  require("cursor_agent.notify").once(say:format(problem), "error")
 end
 
----Runs an action by name: what the `<Plug>` mappings do.
+---Runs an action by name: what the `<Plug>` mappings and the keys of our buffers do.
 ---@param name string
-function M.run(name)
-  require("cursor_agent.keys").run(name)
+---@param lhs? string the key that was pressed
+function M.run(name, lhs)
+  require("cursor_agent.actions").run(name, lhs)
 end
 
 return M

@@ -224,6 +224,30 @@ T.case("an option there is not is answered with those there are", OPTS, function
   T.contains(nvim:cmd("CursorAgent option nonsense"), "no option `nonsense`; it has effort")
 end)
 
+T.case("an option that is on or off takes the words for it, and no others", OPTS, function(nvim)
+  nvim:use(T.agent({ profile = "plain" }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  local option = nvim:lua([[
+    for i, option in ipairs(require("cursor_agent").status().options) do
+      if option.type == "boolean" then
+        return { id = option.id, at = i }
+      end
+    end
+  ]])
+  for _, words in ipairs({ { "yes", "no" }, { "on", "off" }, { "true", "false" } }) do
+    for i, value in ipairs({ true, false }) do
+      nvim:cmd(("CursorAgent option %s %s"):format(option.id, words[i]))
+      nvim:wait(
+        ("require('cursor_agent').status().options[%d].value == %s"):format(option.at, tostring(value)),
+        ("`%s` to be %s"):format(words[i], tostring(value))
+      )
+    end
+  end
+  local said = nvim:cmd(("CursorAgent option %s maybe"):format(option.id))
+  T.contains(said, option.id .. " is true or false, not maybe")
+end)
+
 T.case("what the user opened stays open when the call is drawn anew, and in a window opened later", OPTS, function(nvim)
   nvim:use(T.agent({
     turns = {

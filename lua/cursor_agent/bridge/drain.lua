@@ -50,7 +50,7 @@ local function dispatch(change)
       events.protect("result", callback, change.ok, change.value)
     end
   elseif change.type == "event" then
-    events.protect("event", events.announce, change.name --[[@as string]], change.data)
+    events.protect("event", events.fire, change.name --[[@as string]], change.data)
   elseif TELLS[change.type] then
     local first, second, third = unpack(TELLS[change.type])
     events.emit(change.type, change[first], change[second], change[third])

@@ -54,7 +54,7 @@ end
 ---Tells the user's own configuration: a `User` autocommand.
 ---@param name string
 ---@param data table?
-function M.announce(name, data)
+function M.fire(name, data)
   vim.api.nvim_exec_autocmds("User", { pattern = name, modeline = false, data = data })
 end
 

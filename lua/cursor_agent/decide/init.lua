@@ -215,7 +215,7 @@ function M.on_decision(decision)
     attention.decision(decision, in_words(decision))
   end
   refresh_soon()
-  require("cursor_agent.bridge.events").announce("CursorAgentDecision", decision)
+  require("cursor_agent.bridge.events").fire("CursorAgentDecision", decision)
 end
 
 ---A decision was answered, or is no longer wanted.

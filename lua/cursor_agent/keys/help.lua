@@ -1,7 +1,7 @@
 -- The list of keys `g?` shows, made from the table of actions.
 
 local keymaps = require("cursor_agent.keys")
-local registry = require("cursor_agent.keys.registry")
+local list = require("cursor_agent.keys.list")
 local scratch = require("cursor_agent.window.scratch")
 
 local M = {}
@@ -57,7 +57,7 @@ function M.lines(kind)
     end
     lines[#lines + 1] = " " .. section.title
     marks[#lines] = { bytes = 1 + #section.title, hl = "CursorAgentHelpTitle" }
-    for _, action in ipairs(registry.list()) do
+    for _, action in ipairs(list) do
       local keys = keymaps.keys(action, section.kind)
       if #keys > 0 then
         local modes = keymaps.modes(action, section.kind)

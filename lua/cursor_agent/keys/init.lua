@@ -1,17 +1,22 @@
 -- Puts the keys of actions on a buffer, as the options have them, and says which key an action has, for a hint.
 
 local config = require("cursor_agent.config")
-local registry = require("cursor_agent.keys.registry")
+local events = require("cursor_agent.bridge.events")
+local list = require("cursor_agent.keys.list")
 
 local M = {}
 
+---@type table<string, cursor_agent.Action>
+local by_name = {}
+for _, action in ipairs(list) do
+  by_name[action.name] = action
+end
+
 ---Runs an action by name.
 ---@param name string
-function M.run(name)
-  local action = registry.get(name)
-  if action then
-    action.run()
-  end
+---@param lhs? string the key that was pressed
+function M.run(name, lhs)
+  events.emit("action", name, lhs)
 end
 
 ---The keys of an action in a kind of buffer, as the options have it.
@@ -35,8 +40,7 @@ end
 ---@param kind cursor_agent.BufferKind
 ---@return string?
 function M.key(name, kind)
-  local action = registry.get(name)
-  return action and M.keys(action, kind)[1]
+  return M.keys(by_name[name], kind)[1]
 end
 
 ---@param action cursor_agent.Action
@@ -51,15 +55,15 @@ end
 ---@param kind cursor_agent.BufferKind
 function M.map(buf, kind)
   vim.b[buf].cursor_agent_kind = kind
-  for _, action in ipairs(registry.list()) do
+  for _, action in ipairs(list) do
     for _, lhs in ipairs(M.keys(action, kind)) do
-      local rhs, expr = action.run, action.expr
+      local expr = action.expr
       local call_it = ("<Cmd>lua require('cursor_agent.keys').run(%q)<CR>"):format(action.name)
       vim.keymap.set(M.modes(action, kind), lhs, expr and function()
         local means = expr(lhs)
         return means == true and call_it or means or lhs
       end or function()
-        rhs(lhs)
+        M.run(action.name, lhs)
       end, {
         buffer = buf,
         expr = expr ~= nil,

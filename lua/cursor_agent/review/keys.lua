@@ -19,14 +19,13 @@ end
 ---@param buf integer
 function M.map(buf)
   local keymaps = require("cursor_agent.keys")
-  local registry = require("cursor_agent.keys.registry")
   local list = {} ---@type { mode: string, lhs: string, before: table? }[]
-  for _, action in ipairs(registry.list()) do
+  for _, action in ipairs(require("cursor_agent.keys.list")) do
     for _, lhs in ipairs(keymaps.keys(action, "code")) do
       for _, mode in ipairs(keymaps.modes(action, "code")) do
         list[#list + 1] = { mode = mode, lhs = lhs, before = local_map(buf, mode, lhs) }
         vim.keymap.set(mode, lhs, function()
-          action.run(lhs)
+          keymaps.run(action.name, lhs)
         end, { buffer = buf, desc = "cursor-agent: " .. action.desc })
       end
     end

@@ -1,0 +1,561 @@
+-- The actions there are: what each is called, what it is for, and its keys in each kind of buffer. `actions.lua` does them.
+
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"code"
+
+---@class (exact) cursor_agent.Action
+---@field name string
+---@field desc string
+---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise
+---@field modes? table<cursor_agent.BufferKind, string[]> where they work; Normal mode otherwise
+---@field expr? fun(lhs: string): boolean|string whether the key means this action where the cursor is, or itself, or these keys
+
+---Rows of the cursor's line up to the cursor, and all of them.
+---@return integer
+---@return integer
+local function rows_of_line()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local here = vim.fn.virtcol(".") --[[@as integer]]
+  local past = vim.fn.virtcol("$") --[[@as integer]]
+  local vcol = math.floor(math.max(math.min(here, past - 1), 1))
+  local upto = vim.api.nvim_win_text_height(0, { start_row = row, end_row = row, end_vcol = vcol }).all
+  return upto, vim.api.nvim_win_text_height(0, { start_row = row, end_row = row }).all
+end
+
+---Whether `<Up>` means the action: at the border of the text. Within a line that wraps it means the row above.
+---@return boolean|string
+local function on_first_row()
+  if vim.api.nvim_win_get_cursor(0)[1] > 1 or vim.fn.pumvisible() == 1 then
+    return false
+  end
+  return rows_of_line() == 1 or "<Cmd>normal! gk<CR>"
+end
+
+---The same for `<Down>`.
+---@return boolean|string
+local function on_last_row()
+  if vim.api.nvim_win_get_cursor(0)[1] < vim.api.nvim_buf_line_count(0) or vim.fn.pumvisible() == 1 then
+    return false
+  end
+  local upto, all = rows_of_line()
+  return upto == all or "<Cmd>normal! gj<CR>"
+end
+
+---In the order `g?` lists them.
+---@type cursor_agent.Action[]
+return {
+  {
+    name = "send",
+    desc = "Send the prompt, or queue it while a turn runs",
+    keys = { prompt = { "<CR>", "<C-s>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = function(lhs)
+      return lhs ~= "<CR>" or vim.api.nvim_get_mode().mode:sub(1, 1) ~= "i"
+    end,
+  },
+  {
+    name = "cancel",
+    desc = "Stop the turn",
+    keys = { chat = { "<C-c>" }, prompt = { "<C-c>" } },
+  },
+  {
+    name = "retry",
+    desc = "Send the last prompt again",
+    keys = { chat = { "R" } },
+  },
+  {
+    name = "focus",
+    desc = "Go to the prompt",
+    keys = { chat = { "i", "a", "I", "A" } },
+  },
+  {
+    name = "follow",
+    desc = "Open the subagent, fold, file, line, link or output under the cursor",
+    keys = { chat = { "<CR>" }, subagent = { "<CR>" } },
+  },
+  {
+    name = "open-outside",
+    desc = "Open the image, file or link under the cursor outside of Neovim",
+    keys = { chat = { "gx" }, subagent = { "gx" } },
+  },
+  {
+    name = "file",
+    desc = "Open the file under the cursor",
+    keys = { chat = { "gf" }, subagent = { "gf" } },
+  },
+  {
+    name = "subagent",
+    desc = "Show the subagent under the cursor in a buffer of its own",
+    keys = { chat = { "gS" }, subagent = { "gS" } },
+  },
+  {
+    name = "output",
+    desc = "Show the whole output or diff of the tool call",
+    keys = { chat = { "o" }, subagent = { "o" } },
+  },
+  {
+    name = "explain",
+    desc = "Explain the entry: times, raw input and output",
+    keys = { chat = { "K" }, subagent = { "K" } },
+  },
+  {
+    name = "next-turn",
+    desc = "Next turn",
+    keys = { chat = { "]]" } },
+  },
+  {
+    name = "prev-turn",
+    desc = "Previous turn",
+    keys = { chat = { "[[" } },
+  },
+  {
+    name = "next-tool",
+    desc = "Next tool call",
+    keys = { chat = { "]t" }, subagent = { "]t" } },
+  },
+  {
+    name = "prev-tool",
+    desc = "Previous tool call",
+    keys = { chat = { "[t" }, subagent = { "[t" } },
+  },
+  {
+    name = "yank-code",
+    desc = "Yank the code block",
+    keys = { chat = { "gy" }, subagent = { "gy" } },
+  },
+  {
+    name = "apply-code",
+    desc = "Put the code block below the cursor of the code window",
+    keys = { chat = { "gp" }, subagent = { "gp" } },
+  },
+  {
+    name = "history-prev",
+    desc = "Older prompt, on the first line",
+    keys = { prompt = { "<Up>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = on_first_row,
+  },
+  {
+    name = "history-next",
+    desc = "Newer prompt, on the last line",
+    keys = { prompt = { "<Down>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = on_last_row,
+  },
+  {
+    name = "save-unsaved",
+    desc = "Save the modified buffers of the workspace",
+    keys = { chat = { "gs" }, prompt = { "gs" } },
+  },
+  {
+    name = "attach-unsaved",
+    desc = "Send the text of modified buffers along",
+    keys = { chat = { "ga" }, prompt = { "ga" } },
+  },
+  {
+    name = "detach",
+    desc = "Take an attachment away",
+    keys = { prompt = { "gx" } },
+  },
+  {
+    name = "cycle-mode",
+    desc = "Next mode of the agent",
+    keys = { chat = { "<S-Tab>" }, prompt = { "<S-Tab>" } },
+    modes = { prompt = { "n", "i" } },
+    expr = function()
+      return vim.fn.pumvisible() == 0
+    end,
+  },
+  {
+    name = "mode",
+    desc = "Choose the mode",
+    keys = { chat = { "gm" }, prompt = { "gm" } },
+  },
+  {
+    name = "model",
+    desc = "Choose the model",
+    keys = { chat = { "gM" }, prompt = { "gM" } },
+  },
+  {
+    name = "option",
+    desc = "Choose an option of the agent",
+    keys = { chat = { "gO" } },
+  },
+  {
+    name = "queue",
+    desc = "List the queued prompts",
+    keys = { chat = { "gq" }, prompt = { "gQ" } },
+  },
+  {
+    name = "accept",
+    desc = "Accept the decision on the screen",
+  },
+  {
+    name = "reject",
+    desc = "Reject the decision on the screen",
+  },
+  {
+    name = "decisions",
+    desc = "Go to the decision that waits",
+    keys = { chat = { "gd" }, prompt = { "gd" } },
+  },
+  {
+    name = "todos",
+    desc = "Show or hide the todos",
+  },
+  {
+    name = "toggle",
+    desc = "Open or close the chat",
+  },
+  {
+    name = "open",
+    desc = "Open the chat",
+  },
+  {
+    name = "close",
+    desc = "Close the chat; the session goes on",
+    keys = { chat = { "q" } },
+  },
+  {
+    name = "new",
+    desc = "Start a new session",
+  },
+  {
+    name = "prompt",
+    desc = "Open the prompt; from Visual mode with the selection attached",
+  },
+  {
+    name = "add-context",
+    desc = "Attach the file, or from Visual mode the selection, to the next prompt",
+  },
+  {
+    name = "stop",
+    desc = "End the agent's process; the transcript stays",
+  },
+  {
+    name = "restart",
+    desc = "Start the agent anew and go on with the session",
+  },
+  {
+    name = "sessions",
+    desc = "Choose a past session to go on with",
+  },
+  {
+    name = "login",
+    desc = "Log in to the agent in a terminal",
+  },
+  {
+    name = "export",
+    desc = "Show the conversation as markdown",
+  },
+  {
+    name = "log",
+    desc = "Show the messages exchanged with the agent",
+  },
+  {
+    name = "queue-edit",
+    desc = "Edit the queued prompt in the prompt window",
+    keys = { queue = { "<CR>" } },
+  },
+  {
+    name = "queue-remove",
+    desc = "Take the prompt out of the queue",
+    keys = { queue = { "dd" } },
+  },
+  {
+    name = "queue-up",
+    desc = "Send it earlier",
+    keys = { queue = { "K" } },
+  },
+  {
+    name = "queue-down",
+    desc = "Send it later",
+    keys = { queue = { "J" } },
+  },
+  {
+    name = "queue-send-now",
+    desc = "Stop the running turn and send it now",
+    keys = { queue = { "<C-s>" } },
+  },
+  {
+    name = "queue-close",
+    desc = "Close the list",
+    keys = { queue = { "q" } },
+  },
+  {
+    name = "allow-once",
+    desc = "Allow once",
+    keys = { permission = { "a" } },
+  },
+  {
+    name = "allow-always",
+    desc = "Allow always",
+    keys = { permission = { "A" } },
+  },
+  {
+    name = "reject-once",
+    desc = "Reject",
+    keys = { permission = { "r" } },
+  },
+  {
+    name = "reject-always",
+    desc = "Reject always",
+    keys = { permission = { "R" } },
+  },
+  {
+    name = "choose-number",
+    desc = "Choose by number",
+    keys = {
+      permission = { "1", "2", "3", "4", "5", "6", "7", "8", "9" },
+      question = { "1", "2", "3", "4", "5", "6", "7", "8", "9" },
+      conflict = { "1", "2", "3" },
+    },
+  },
+  {
+    name = "reject-with-message",
+    desc = "Reject, and say why in the next prompt",
+    keys = { permission = { "e" } },
+  },
+  {
+    name = "decision-details",
+    desc = "Show the whole diff, both texts or all details in a tab",
+    keys = { permission = { "d" }, conflict = { "d" } },
+  },
+  {
+    name = "question-choose",
+    desc = "Choose, or fill in the text",
+    keys = { question = { "<Space>" } },
+  },
+  {
+    name = "question-answer",
+    desc = "Answer all questions",
+    keys = { question = { "<CR>" } },
+  },
+  {
+    name = "open-address",
+    desc = "Open the page",
+    keys = { question = { "o", "gx" } },
+  },
+  {
+    name = "question-skip",
+    desc = "Skip the questions, with a reason",
+    keys = { question = { "s" } },
+  },
+  {
+    name = "question-cancel",
+    desc = "Answer as cancelled",
+    keys = { question = { "C" } },
+  },
+  {
+    name = "conflict-mine",
+    desc = "Keep your unsaved text",
+    keys = { conflict = { "m" } },
+  },
+  {
+    name = "conflict-theirs",
+    desc = "Take the agent's text; yours stays in the undo history",
+    keys = { conflict = { "t" } },
+  },
+  {
+    name = "conflict-both",
+    desc = "Put both into the buffer, with conflict markers",
+    keys = { conflict = { "b" } },
+  },
+  {
+    name = "conflict-cancel",
+    desc = "Answer as cancelled: nothing is written",
+    keys = { conflict = { "C" } },
+  },
+  {
+    name = "plan-open",
+    desc = "Read and edit the plan",
+    keys = { ["plan-card"] = { "<CR>" } },
+  },
+  {
+    name = "plan-accept",
+    desc = "Accept the plan as it stands in the buffer",
+    keys = { plan = { "gA" }, ["plan-card"] = { "gA" } },
+  },
+  {
+    name = "plan-reject",
+    desc = "Reject the plan with a reason",
+    keys = { plan = { "gR" }, ["plan-card"] = { "gR" } },
+  },
+  {
+    name = "plan-cancel",
+    desc = "Answer the plan as cancelled",
+    keys = { plan = { "gC" }, ["plan-card"] = { "gC" } },
+  },
+  {
+    name = "next-decision",
+    desc = "Next decision",
+    keys = { permission = { "<Tab>" }, question = { "<Tab>" }, conflict = { "<Tab>" }, ["plan-card"] = { "<Tab>" } },
+  },
+  {
+    name = "previous-decision",
+    desc = "Previous decision",
+    keys = {
+      permission = { "<S-Tab>" },
+      question = { "<S-Tab>" },
+      conflict = { "<S-Tab>" },
+      ["plan-card"] = { "<S-Tab>" },
+    },
+  },
+  {
+    name = "decision-later",
+    desc = "Put it off: it waits",
+    keys = { permission = { "q" }, question = { "q" }, conflict = { "q" }, ["plan-card"] = { "q" }, plan = { "q" } },
+  },
+  {
+    name = "decision-leave",
+    desc = "Back to the window one came from",
+    keys = { permission = { "<Esc>" }, question = { "<Esc>" }, conflict = { "<Esc>" }, ["plan-card"] = { "<Esc>" } },
+  },
+  {
+    name = "todos-follow",
+    desc = "Go to the plan, or to the todos in the chat",
+    keys = { todos = { "<CR>" } },
+  },
+  {
+    name = "todos-close",
+    desc = "Close the todos",
+    keys = { todos = { "q" } },
+  },
+  {
+    name = "log-message",
+    desc = "Show the whole message",
+    keys = { log = { "<CR>" } },
+  },
+  {
+    name = "log-filter",
+    desc = "Show the messages of one method",
+    keys = { log = { "f" } },
+  },
+  {
+    name = "log-save",
+    desc = "Save the log, secrets removed",
+    keys = { log = { "s" } },
+  },
+  {
+    name = "log-refresh",
+    desc = "Read the log anew",
+    keys = { log = { "r" } },
+  },
+  {
+    name = "reader-close",
+    desc = "Close the window and go back",
+    keys = { log = { "q" }, reader = { "q" }, subagent = { "q" } },
+  },
+  {
+    name = "hunk-next",
+    desc = "Go to the next undecided change, in this file or another",
+    keys = { code = { "]h" } },
+  },
+  {
+    name = "hunk-prev",
+    desc = "Go to the previous undecided change",
+    keys = { code = { "[h" } },
+  },
+  {
+    name = "hunk-keep",
+    desc = "Keep the change under the cursor, or those selected",
+    keys = { code = { "<M-k>" } },
+    modes = { code = { "n", "x" } },
+  },
+  {
+    name = "hunk-undo",
+    desc = "Undo the change under the cursor, or those selected",
+    keys = { code = { "<M-u>" } },
+    modes = { code = { "n", "x" } },
+  },
+  {
+    name = "file-keep",
+    desc = "Keep all changes of this file",
+  },
+  {
+    name = "file-undo",
+    desc = "Undo all changes of this file",
+  },
+  {
+    name = "turn-keep",
+    desc = "Keep all changes of the last turn",
+  },
+  {
+    name = "turn-undo",
+    desc = "Undo all changes of the last turn",
+  },
+  {
+    name = "keep-all",
+    desc = "Keep everything that is undecided",
+  },
+  {
+    name = "undo-all",
+    desc = "Undo everything that is undecided",
+  },
+  {
+    name = "comment",
+    desc = "Comment on the line, the change or the selection, for the next prompt",
+    keys = { code = { "<M-c>" } },
+    modes = { code = { "n", "x" } },
+  },
+  {
+    name = "follow-agent",
+    desc = "Show what the agent reads and edits in another window, or stop that",
+  },
+  {
+    name = "go-back",
+    desc = "Go back to the files before the prompt under the cursor",
+    keys = { chat = { "gu" } },
+  },
+  {
+    name = "review",
+    desc = "List what is undecided, beside the code",
+  },
+  {
+    name = "checkpoints",
+    desc = "Go back to files before a prompt",
+  },
+  {
+    name = "review-follow",
+    desc = "Go to the change",
+    keys = { review = { "<CR>" } },
+  },
+  {
+    name = "review-keep",
+    desc = "Keep the change, or the file",
+    keys = { review = { "k", "<M-k>" } },
+  },
+  {
+    name = "review-undo",
+    desc = "Undo the change, or the file",
+    keys = { review = { "u", "<M-u>" } },
+  },
+  {
+    name = "review-comment",
+    desc = "Comment on the change, for the next prompt",
+    keys = { review = { "c", "<M-c>" } },
+  },
+  {
+    name = "review-close",
+    desc = "Close the list",
+    keys = { review = { "q" } },
+  },
+  {
+    name = "help",
+    desc = "List the keys",
+    keys = {
+      chat = { "g?" },
+      prompt = { "g?" },
+      queue = { "g?" },
+      permission = { "g?" },
+      question = { "g?" },
+      conflict = { "g?" },
+      plan = { "g?" },
+      ["plan-card"] = { "g?" },
+      todos = { "g?" },
+      log = { "g?" },
+      reader = { "g?" },
+      subagent = { "g?" },
+      review = { "g?" },
+    },
+  },
+}
