@@ -71,7 +71,7 @@ T.case("every command, mapping, option, highlight, event, agent and Lua call has
   ]])
   -- Every event that is fired, wherever in the code that is.
   local events = {} ---@type table<string, boolean>
-  for dir, pattern in pairs({ lua = 'fire%("(CursorAgent%a+)"', src = '"(CursorAgent%a+)"' }) do
+  for dir, pattern in pairs({ lua = 'fire%("(CursorAgent%a+)"', ["crates/engine/src"] = '"(CursorAgent%a+)"' }) do
     for name, kind in vim.fs.dir(T.root .. "/" .. dir, { depth = 10 }) do
       for event in (kind == "file" and read(dir .. "/" .. name) or ""):gmatch(pattern) do
         events[event] = true
