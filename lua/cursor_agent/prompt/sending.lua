@@ -6,71 +6,71 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----@class (exact) cursor_agent.outbox.Letter
+---@class (exact) cursor_agent.prompt.Outgoing
 ---@field text string
 ---@field items cursor_agent.context.Item[] what goes along, mentions included
 ---@field attached cursor_agent.context.Item[] without the mentions
 ---@field editing integer? the queued prompt this takes the place of
----@field came_back fun(letter: cursor_agent.outbox.Letter)? what to do with one that could not be sent
+---@field came_back fun(outgoing: cursor_agent.prompt.Outgoing)? what to do with one that could not be sent
 
----@class cursor_agent.Outbox
----@field held cursor_agent.outbox.Letter[] that wait for what goes along, oldest first
+---@class cursor_agent.prompt.Sending
+---@field held cursor_agent.prompt.Outgoing[] that wait for what goes along, oldest first
 ---@field private chat cursor_agent.Chat
-local Outbox = {}
-Outbox.__index = Outbox
+local Sending = {}
+Sending.__index = Sending
 
 ---@param chat cursor_agent.Chat
----@return cursor_agent.Outbox
+---@return cursor_agent.prompt.Sending
 function M.new(chat)
-  return setmetatable({ held = {}, chat = chat }, Outbox)
+  return setmetatable({ held = {}, chat = chat }, Sending)
 end
 
 ---@private
----@param letter cursor_agent.outbox.Letter
+---@param outgoing cursor_agent.prompt.Outgoing
 ---@return integer?, string?
-function Outbox:hand_over(letter)
+function Sending:hand_over(outgoing)
   local ready, why = bridge.load()
   if not ready then
     return nil, why
   end
-  local blocks, problem = context.blocks(letter.items)
+  local blocks, problem = context.blocks(outgoing.items)
   if not blocks then
     return nil, problem
   end
   local open = require("cursor_agent.review.buffers").open_files()
-  local spec = { text = letter.text, blocks = blocks, open = open } ---@type cursor_agent.PromptSpec
+  local spec = { text = outgoing.text, blocks = blocks, open = open } ---@type cursor_agent.PromptSpec
   -- Before the agent can do anything.
   require("cursor_agent.files.watch").turn(self.chat.key, self.chat.cwd, true)
   local number, trouble
-  if letter.editing then
+  if outgoing.editing then
     local edited
-    edited, trouble = bridge.queue_edit(self.chat.key, letter.editing, spec)
-    number = edited and letter.editing or nil
+    edited, trouble = bridge.queue_edit(self.chat.key, outgoing.editing, spec)
+    number = edited and outgoing.editing or nil
   else
     number, trouble = bridge.prompt(self.chat.key, spec)
   end
   if number then
-    self.chat.prompt:note_queued(number, letter.attached)
+    self.chat.prompt:note_queued(number, outgoing.attached)
   end
   return number, trouble
 end
 
----Works on the oldest letter that waits, then on the next one.
+---Works on the oldest outgoing that waits, then on the next one.
 ---@private
-function Outbox:work_off()
-  local letter = self.held[1]
-  if not letter then
+function Sending:work_off()
+  local outgoing = self.held[1]
+  if not outgoing then
     return
   end
-  context.prepare(letter.items, function(why)
+  context.prepare(outgoing.items, function(why)
     local number, trouble
     if not why then
-      number, trouble = self:hand_over(letter)
+      number, trouble = self:hand_over(outgoing)
     end
     table.remove(self.held, 1)
     if not number then
-      if letter.came_back then
-        letter.came_back(letter)
+      if outgoing.came_back then
+        outgoing.came_back(outgoing)
       end
       notify.report(nil, why or trouble)
     end
@@ -80,14 +80,14 @@ function Outbox:work_off()
 end
 
 ---Sends a prompt at once, or as soon as what goes along with it is there and those before it are sent.
----@param letter cursor_agent.outbox.Letter
+---@param outgoing cursor_agent.prompt.Outgoing
 ---@return integer? number of the prompt; 0 while it is on its way
 ---@return string?
-function Outbox:send(letter)
-  if #self.held == 0 and not context.takes_time(letter.items) then
-    return self:hand_over(letter)
+function Sending:send(outgoing)
+  if #self.held == 0 and not context.takes_time(outgoing.items) then
+    return self:hand_over(outgoing)
   end
-  table.insert(self.held, letter)
+  table.insert(self.held, outgoing)
   if #self.held == 1 then
     self:work_off()
   end
