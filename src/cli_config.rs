@@ -29,8 +29,8 @@ pub fn read(path: &std::path::Path) -> CliConfig {
         return config;
     }
     let mut bytes = Vec::new();
-    let read =
-        std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    let read = crate::disk::open_to_read(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     match read {
         Err(error) => config.problem = Some(error.to_string()),
         Ok(length) if length as u64 > MAX_BYTES => {

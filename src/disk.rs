@@ -105,6 +105,11 @@ fn too_long(bytes: u64, max: u64) -> String {
     )
 }
 
+/// Opens a regular file to read it, without waiting.
+pub fn open_to_read(path: &Path) -> std::io::Result<File> {
+    open_regular(path, OFlags::RDONLY).map(|(file, _)| file)
+}
+
 /// Opens a file that is a regular one. A pipe or a device might never end, or wait for good.
 fn open_regular(path: &Path, flags: OFlags) -> std::io::Result<(File, Metadata)> {
     let odd = || std::io::Error::other("not a regular file");

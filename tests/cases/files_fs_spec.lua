@@ -283,7 +283,7 @@ T.case("an open file that became a pipe stops nothing", OPTS, function(nvim)
   nvim:api("nvim_ui_set_focus", true)
   nvim:cmd("checktime")
   T.eq(in_buffer(nvim), TEXT)
-  T.contains(nvim:messages():gsub("\n", " "), "no longer a file that can be read")
+  T.contains(nvim:messages():gsub("\n", " "), "no longer a regular file")
 end)
 
 T.case("files in no buffer keep their encoding, or are refused with a reason", OPTS, function(nvim)

@@ -4,6 +4,7 @@ local chats = require("cursor_agent.chat.registry")
 local code = require("cursor_agent.window.code")
 local config = require("cursor_agent.config")
 local dress = require("cursor_agent.chat.dress")
+local regular = require("cursor_agent.files.regular")
 local window = require("cursor_agent.window.quiet")
 
 local M = {}
@@ -454,6 +455,8 @@ end
 function M.edit(path, line)
   if not vim.uv.fs_stat(path) and vim.fn.bufexists(path) == 0 then
     return nil, ("%s does not exist"):format(path)
+  elseif regular.is_odd(path) then
+    return nil, ("%s is not a regular file"):format(path)
   end
   local buf = vim.fn.bufadd(path)
   vim.bo[buf].buflisted = true

@@ -5,6 +5,7 @@ local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 local private = require("cursor_agent.files.private")
+local regular = require("cursor_agent.files.regular")
 local blocks = require("cursor_agent.render.block")
 local window = require("cursor_agent.window.quiet")
 
@@ -151,17 +152,6 @@ local function slug(name)
   return text ~= "" and text or "plan"
 end
 
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
-  return text
-end
-
 ---A plan as it stands in its buffer, or as it came.
 ---@param decision cursor_agent.Decision
 ---@param buf integer?
@@ -204,7 +194,7 @@ local function save(decision, buf)
   local made, problem = private.make_dir(directory)
   local base = vim.fs.joinpath(directory, slug(plan.name or "plan"))
   local path, number = base .. ".md", 1
-  while made and path ~= written[decision.id] and vim.uv.fs_stat(path) and read(path) ~= text do
+  while made and path ~= written[decision.id] and vim.uv.fs_stat(path) and regular.read(path, #text) ~= text do
     number = number + 1
     path = ("%s-%d.md"):format(base, number)
   end

@@ -488,7 +488,7 @@ local function unreadable(buf, path, cwd, problem)
     loaded.never_look(buf)
     if odd[buf] ~= problem then
       odd[buf] = problem
-      local text = "%s is no longer a file that can be read; its text is still in the buffer"
+      local text = "%s is no longer a regular file; its text is still in the buffer"
       notify.notify(text:format(format.path(path, cwd)), "warn")
     end
   elseif problem == "it is being written" then

@@ -1,5 +1,7 @@
 -- What a buffer knows of its file: the state it was loaded in, the text it had then, and what the disk has now.
 
+local regular = require("cursor_agent.files.regular")
+
 local M = {}
 
 ---A larger file is reloaded by Neovim's own means: reading and comparing it would be felt while typing.
@@ -130,17 +132,9 @@ local LINES = {
 ---@return string state_or_problem
 local function read_regular(path)
   for _ = 1, 3 do
-    local fd, problem = vim.uv.fs_open(path, READ, 0)
-    if not fd then
-      return nil, problem or "cannot be read"
-    end
-    local before = vim.uv.fs_fstat(fd)
-    if not before or before.type ~= "file" then
-      vim.uv.fs_close(fd)
-      return nil, "not a regular file"
-    elseif before.size > M.MAX_BYTES then
-      vim.uv.fs_close(fd)
-      return nil, "too large"
+    local fd, before = regular.open(path, M.MAX_BYTES)
+    if not fd or type(before) == "string" then
+      return nil, before --[[@as string]]
     end
     local bytes = vim.uv.fs_read(fd, M.MAX_BYTES + 1, 0)
     local after = vim.uv.fs_fstat(fd)
@@ -399,7 +393,8 @@ end
 ---@param buf integer
 function M.never_look(buf)
   pcall(vim.api.nvim_buf_call, buf, function()
-    vim.cmd("silent! noautocmd keepalt file " .. vim.fn.fnameescape(vim.api.nvim_buf_get_name(buf)))
+    local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ":.")
+    vim.cmd("silent! noautocmd keepalt file " .. vim.fn.fnameescape(name))
   end)
 end
 

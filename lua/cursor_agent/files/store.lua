@@ -1,6 +1,7 @@
 -- Small files that outlive Neovim: prompts that were sent with their pastes, and drafts that were not.
 
 local private = require("cursor_agent.files.private")
+local regular = require("cursor_agent.files.regular")
 
 local M = {}
 
@@ -18,6 +19,9 @@ end
 ---What is in each file, as a person would call it.
 local CONTENTS = { history = "the prompts you sent", drafts = "what you were writing", pastes = "a large paste" }
 
+---A larger file is not one of these.
+local MAX_BYTES = 64 * 1024 * 1024
+
 ---@type table<string, boolean> files that could not be written, which was said
 local told = {}
 
@@ -28,11 +32,7 @@ local function load(name)
   if not vim.uv.fs_lstat(path_of(name)) then
     return {}
   end
-  local file = io.open(path_of(name), "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
+  local text = regular.read(path_of(name), MAX_BYTES)
   local ok, value = pcall(vim.json.decode, text or "", { luanil = { object = true, array = true } })
   if ok and type(value) == "table" then
     return value
@@ -81,13 +81,11 @@ local LOCK_MODE = 384
 ---@return boolean
 local function is_forgotten(path)
   local stat = vim.uv.fs_stat(path)
-  local file = stat and io.open(path, "rb")
-  if not stat or not file then
+  local said = stat and regular.read(path, 64)
+  if not stat or not said then
     return false
   end
-  local said = file:read("*a") --[[@as string?]]
-  local pid = tonumber(said or "")
-  file:close()
+  local pid = tonumber(said)
   return os.time() - stat.mtime.sec > FORGOTTEN_S or (pid ~= nil and vim.uv.kill(pid, 0) == nil)
 end
 
@@ -170,11 +168,7 @@ end
 ---@param name string
 ---@return string? text nil when it is no longer kept
 function M.kept_text(name)
-  local file = io.open(text_path(name), "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
+  local text = regular.read(text_path(name), TEXTS_BYTES)
   return text and vim.fn.sha256(text):sub(1, 32) == name and text or nil
 end
 

@@ -2,6 +2,7 @@
 
 local events = require("cursor_agent.bridge.events")
 local loaded = require("cursor_agent.files.loaded")
+local regular = require("cursor_agent.files.regular")
 
 local M = {}
 
@@ -12,6 +13,9 @@ local guarded = {}
 
 ---@type table<string, boolean> files agents have changed, without links in their paths
 local touched = {}
+
+---@type table<integer, { local_value: boolean? }> buffers in which 'autoread' was switched off
+local autoread = {}
 
 ---@type table<cursor_agent.Key, string> directories of the sessions in which a turn runs
 local running = {}
@@ -54,7 +58,14 @@ end
 function M.may_write(buf)
   local path = vim.api.nvim_buf_get_name(buf)
   local target = vim.fn.expand("<afile>:p") --[[@as string]]
-  if vim.v.cmdbang == 1 or not is_file(buf) or (target ~= path and M.real_path(target) ~= M.real_path(path)) then
+  if not is_file(buf) or (target ~= path and M.real_path(target) ~= M.real_path(path)) then
+    return true
+  elseif regular.is_odd(path) then
+    -- Writing to a pipe waits until something reads it.
+    local text = "%s is no longer a regular file and was not written\n  `:w {file}` saves your text elsewhere"
+    require("cursor_agent.notify").notify(text:format(vim.fs.basename(path)), "error")
+    return false
+  elseif vim.v.cmdbang == 1 then
     return true
   end
   return require("cursor_agent.files.write_guard").may_write(buf, path)
@@ -71,6 +82,32 @@ local function on_changed(buf)
       events.emit("file changed", buf)
     end
   end)
+end
+
+---With 'autoread' Neovim would read a file without a word to anyone, also when a pipe has taken its place. What changed is
+---shown by us.
+---@param buf integer
+local function read_ourselves(buf)
+  local value = vim.bo[buf].autoread ---@type boolean? not set is nil
+  if value ~= false then
+    autoread[buf] = { local_value = value }
+    vim.bo[buf].autoread = false
+  end
+end
+
+---@param buf integer
+local function let_neovim_read(buf)
+  local before = autoread[buf]
+  autoread[buf] = nil
+  if not before or vim.bo[buf].autoread ~= false then
+    return
+  elseif before.local_value ~= nil then
+    vim.bo[buf].autoread = before.local_value
+  else
+    vim.api.nvim_buf_call(buf, function()
+      vim.cmd("noautocmd set autoread<")
+    end)
+  end
 end
 
 ---Guards a buffer. What was said before is said again: of several autocommands the last one decides.
@@ -106,6 +143,7 @@ function M.arm(buf, for_good)
     end,
   })
   guarded[buf] = guarded[buf] or for_good
+  read_ourselves(buf)
   local path = vim.api.nvim_buf_get_name(buf)
   local known = loaded.known(buf)
   if (known == nil or known == loaded.NONE) and not vim.uv.fs_stat(path) then
@@ -149,6 +187,13 @@ function M.sweep()
   end
 end
 
+---Whether an agent has changed the file of a buffer, or may be changing it.
+---@param buf integer
+---@return boolean
+local function is_concerned(buf)
+  return touched[M.real_path(vim.api.nvim_buf_get_name(buf))] or in_running(buf)
+end
+
 ---@param buf integer
 local function consider(buf)
   if not is_file(buf) then
@@ -187,6 +232,7 @@ function M.turn(key, dir, runs)
     elseif not for_good and not in_running(buf) then
       vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
       guarded[buf] = nil
+      let_neovim_read(buf)
     end
   end
 end
@@ -200,6 +246,36 @@ end
 function M.on_closed(chat)
   M.turn(chat.key, chat.cwd, false)
 end
+
+---Keeps Neovim from opening what has taken the place of a file, where agents are at work.
+---@param buf integer
+---@param kept { lines: string[], modified: boolean }? the text that is about to be unloaded
+local function fence(buf, kept)
+  local path = vim.api.nvim_buf_get_name(buf)
+  if path ~= "" and vim.bo[buf].buftype == "" and regular.is_odd(path) and is_concerned(buf) then
+    regular.fence(buf, kept, function(fenced)
+      loaded.never_look(fenced)
+      local text = kept and "%s is no longer a regular file; its text is still in the buffer"
+        or "%s is not a regular file; it was not opened"
+      require("cursor_agent.notify").notify(text:format(vim.fs.basename(path)), "warn")
+    end)
+  end
+end
+
+vim.api.nvim_create_autocmd({ "BufNew", "BufLeave" }, {
+  group = group,
+  desc = "cursor-agent: keep Neovim from opening a pipe",
+  callback = function()
+    if next(touched) or next(running) then
+      -- Any of them may be entered next, and is read then.
+      for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+        if not vim.api.nvim_buf_is_loaded(buf) then
+          fence(buf)
+        end
+      end
+    end
+  end,
+})
 
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufFilePost" }, {
   group = group,
@@ -226,6 +302,11 @@ vim.api.nvim_create_autocmd("BufUnload", {
   desc = "cursor-agent: forget a buffer that is gone",
   callback = function(args)
     loaded.forget(args.buf)
+    if next(touched) or next(running) then
+      -- `:edit` reads it again.
+      local lines = vim.api.nvim_buf_get_lines(args.buf, 0, -1, false)
+      fence(args.buf, { lines = lines, modified = vim.bo[args.buf].modified })
+    end
   end,
 })
 

@@ -2,6 +2,8 @@
 
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
+local loaded = require("cursor_agent.files.loaded")
+local regular = require("cursor_agent.files.regular")
 
 local M = {}
 
@@ -30,10 +32,12 @@ local function lines_of(path, first, last)
   local lines ---@type string[]
   if buf then
     lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-  elseif vim.fn.filereadable(path) == 1 then
-    lines = vim.fn.readfile(path)
   else
-    return nil
+    local text = regular.read(path, loaded.MAX_BYTES)
+    if not text then
+      return nil
+    end
+    lines = vim.split((text:gsub("\n$", "")), "\n", { plain = true })
   end
   return vim.list_slice(lines, first or 1, last or #lines)
 end
@@ -129,6 +133,9 @@ function M.paste(lines, number)
   }
 end
 
+---A larger image is not sent: no model takes it, and encoding it would be felt.
+local IMAGE_BYTES = 20 * 1024 * 1024
+
 local IMAGES = { png = "image/png", jpg = "image/jpeg", jpeg = "image/jpeg", gif = "image/gif", webp = "image/webp" }
 
 ---The type of an image by its name; nil when it is none.
@@ -146,12 +153,10 @@ function M.image(path)
   return {
     label = label,
     blocks = function()
-      local file, why = io.open(path, "rb")
-      if not file then
-        return nil, why
+      local data, why = regular.read(path, IMAGE_BYTES)
+      if not data then
+        return nil, ("%s: %s"):format(path, why)
       end
-      local data = file:read("*a")
-      file:close()
       return {
         { type = "image", label = label, path = path, data = vim.base64.encode(data), mime = M.image_type(path) },
       }

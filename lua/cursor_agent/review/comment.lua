@@ -288,6 +288,9 @@ end
 ---@param hunk cursor_agent.ReviewHunk
 ---@return boolean?, string?
 function M.on_hunk(hunk)
+  if require("cursor_agent.files.regular").is_odd(hunk.path) then
+    return nil, ("%s is not a regular file"):format(hunk.path)
+  end
   local buf = vim.fn.bufadd(hunk.path)
   vim.fn.bufload(buf)
   vim.ui.input({ prompt = "Comment on the change: " }, function(said)

@@ -431,6 +431,9 @@ function M.go_to(hunk)
     end
   end
   if buffers.path(0) ~= hunk.path then
+    if require("cursor_agent.files.regular").is_odd(hunk.path) then
+      return require("cursor_agent.notify").notify(("%s is not a regular file"):format(hunk.path), "warn")
+    end
     vim.cmd("edit " .. vim.fn.fnameescape(hunk.path))
   end
   local line = math.max(hunk.new.line, 1)

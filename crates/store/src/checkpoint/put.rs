@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Snapshot;
+use super::snapshot::CAREFUL;
 
 impl Snapshot {
     /// Makes a path this. It is the old or the new at every moment, never half of either.
@@ -71,7 +72,14 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Takes the place first, so that a full disk leaves the old text.
 fn write_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
+    // A pipe that has taken its place would wait for a reader.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .custom_flags(CAREFUL.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
     let spare = beside(path);
     let fits = create(&spare).and_then(|mut spare| spare.write_all(bytes));
     let _ = std::fs::remove_file(&spare);
@@ -138,5 +146,14 @@ mod tests {
         assert_eq!(Snapshot::take(&b, 100).expect("taken"), file);
         std::fs::create_dir(dir.path().join("d")).expect("made");
         assert!(file.put(&dir.path().join("d")).is_err());
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo").success());
+        assert!(write_in_place(&path, b"text", 0o644).is_err());
     }
 }

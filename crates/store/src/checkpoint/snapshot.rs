@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::objects::Hash;
 
 /// Opens without waiting for a pipe's other end and without following a link.
-const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW);
+pub(super) const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW);
 
 /// What a path was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
