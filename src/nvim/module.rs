@@ -269,6 +269,12 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         })?,
     )?;
     module.set(
+        "resolve",
+        lua.create_function(|_, path: String| {
+            Ok(crate::policy::paths::resolve(&path, &crate::links::Real))
+        })?,
+    )?;
+    module.set(
         "redact",
         lua.create_function(|lua, text: mlua::LuaString| {
             let shown = crate::known_secrets::known().mask(&text.to_string_lossy());

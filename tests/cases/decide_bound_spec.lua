@@ -170,25 +170,45 @@ T.case("always is for the whole call", OPTS, function(nvim)
   T.eq(outcomes(agent), { "allow-always", "allow-once", "reject-once", "reject-once", "reject-once" })
 end)
 
-T.case("one id for allow and reject is answered as cancelled", OPTS, function(nvim)
+T.case("one id for allow and reject is answered as cancelled, before anyone chooses", OPTS, function(nvim)
+  local steps = {}
+  for i, kinds in ipairs({
+    { "allow_once", "reject_once" },
+    { "reject_always", "allow_always" },
+    { "allow_always", "reject_once" },
+  }) do
+    local step = asks(tostring(i), { command = "ls" })
+    step.permission.options = { { optionId = "fine", name = "Fine", kind = "allow_once" } }
+    for _, kind in ipairs(kinds) do
+      table.insert(step.permission.options, { optionId = "x", name = kind, kind = kind })
+    end
+    steps[i] = step
+  end
+  local agent = T.agent({ turns = { steps } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_turns(1)
+  T.eq(outcomes(agent), { "cancelled", "cancelled", "cancelled" })
+  T.eq(#nvim:events("CursorAgentDecision"), 0, "nothing is asked")
+  T.contains(table.concat(nvim:texts("notice"), "\n"), "answered as cancelled")
+end)
+
+T.case("one id for two ways to allow is answered as cancelled once it is chosen", OPTS, function(nvim)
   local step = asks("1", { command = "ls" })
   step.permission.options = {
     { optionId = "x", name = "Yes", kind = "allow_once" },
-    { optionId = "x", name = "No", kind = "reject_once" },
+    { optionId = "x", name = "Always", kind = "allow_always" },
+    { optionId = "no", name = "No", kind = "reject_once" },
   }
-  local agent = T.agent({ turns = { { step, step } } })
+  local agent = T.agent({ turns = { { step } } })
   nvim:use(agent)
   nvim:lua("require('cursor_agent.decide').SETTLE_MS = 0")
   nvim:prompt("go", { open = false })
-  for i, key in ipairs({ "r", "a" }) do
-    nvim:wait_screen("$ ls")
-    nvim:wait("#require('cursor_agent').pending() == 1", "decision " .. i)
-    nvim:cmd("CursorAgent decisions")
-    nvim:keys(key)
-    nvim:wait(("#require('cursor_agent').pending() == 0 or %d < 2"):format(i), "its end")
-  end
+  nvim:wait("#require('cursor_agent').pending() == 1", "the decision")
+  nvim:cmd("CursorAgent decisions")
+  nvim:keys("a")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "cancelled", "cancelled" })
+  T.eq(outcomes(agent), { "cancelled" })
   T.contains(table.concat(nvim:texts("notice"), "\n"), "answered as cancelled")
 end)
 

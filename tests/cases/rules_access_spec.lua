@@ -168,6 +168,64 @@ T.case("a link that leads out of the workspace is outside", OPTS, function(nvim)
   T.eq(content(dir .. "/not-yet.txt"), nil)
 end)
 
+---Puts a link out of the workspace in the place of a directory.
+---@param nvim harness.Child
+---@param dir string
+---@param to string
+local function swap(nvim, dir, to)
+  assert(vim.uv.fs_rename(nvim.work .. "/" .. dir, nvim.work .. "/" .. dir .. ".was"))
+  assert(vim.uv.fs_symlink(to, nvim.work .. "/" .. dir))
+end
+
+T.case("a link swapped in between the check and the write is not followed, also not into a buffer", OPTS, function(nvim)
+  local dir = outside(nvim)
+  vim.fn.writefile({ "out" }, dir .. "/x.txt")
+  vim.fn.mkdir(nvim.work .. "/d")
+  vim.fn.writefile({ "in" }, nvim.work .. "/d/x.txt")
+  local early = write("d/x.txt")
+  early.wait = false
+  local agent = T.agent({ profile = "plain", turns = { { early, run("true"), read("a.txt") } } })
+  nvim:use(agent)
+  -- The user has the other file open: a write into its buffer would be a write to it.
+  nvim:cmd("edit " .. dir .. "/x.txt")
+  nvim:prompt("warm up", { open = false })
+  nvim:wait_turns(1)
+  agent = T.agent({ profile = "plain", turns = { { early, run("true"), read("a.txt") } } })
+  nvim:use(agent)
+  nvim:cmd("CursorAgent new")
+  nvim:cmd("wincmd p")
+  -- The editor is busy while the request is judged.
+  nvim:prompt("go", { open = false })
+  nvim:lua_later("while not vim.uv.fs_stat(...) do vim.uv.sleep(5) end", nvim.work .. "/go")
+  nvim:wait(function()
+    return #agent:answers(RUN) == 1
+  end, "the command, which was asked for after the write")
+  swap(nvim, "d", dir)
+  vim.fn.writefile({}, nvim.work .. "/go")
+  nvim:wait(function()
+    return #agent:answers(READ) == 1
+  end, "the end")
+  T.contains(agent:answers(WRITE)[1].error.message, "leads elsewhere by now")
+  T.eq(content(dir .. "/x.txt"), "out\n")
+end)
+
+T.case("a link swapped in while a conflict waits is not followed", OPTS, function(nvim)
+  local dir = outside(nvim)
+  vim.fn.writefile({ "out" }, dir .. "/x.txt")
+  vim.fn.mkdir(nvim.work .. "/d")
+  vim.fn.writefile({ "in" }, nvim.work .. "/d/x.txt")
+  nvim:cmd("edit d/x.txt")
+  nvim:keys("Smine<Esc>")
+  local agent = start(nvim, { write("d/x.txt") })
+  nvim:wait("#require('cursor_agent').pending() == 1", "the conflict")
+  swap(nvim, "d", dir)
+  nvim:lua("local c = require('cursor_agent'); c.answer(c.pending()[1].id, { option = 'theirs' })")
+  nvim:wait_turns(1)
+  T.contains(agent:answers(WRITE)[1].error.message, "leads elsewhere by now")
+  T.eq(content(dir .. "/x.txt"), "out\n")
+  T.eq(nvim:lua("return vim.fn.getbufline(vim.fn.bufnr('x.txt'), 1)"), { "mine" })
+end)
+
 T.case("roots the user adds are inside, and a workspace may be a link itself", OPTS, function(nvim)
   local dir = outside(nvim)
   vim.fn.writefile({ "out" }, dir .. "/x.txt")

@@ -47,6 +47,7 @@
 ---@field masked_transcript fun(key: cursor_agent.Key): cursor_agent.Entry[] the same, secrets removed
 ---@field learn fun(spec: cursor_agent.OpenSpec) takes note of the secrets in an agent's environment and command
 ---@field redact fun(text: string): string the text, secrets removed
+---@field resolve fun(path: string): string an absolute path with its links followed, as rules see it
 ---@field entry fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry, whole: outputs, diffs, raw input and output
 ---@field told fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry as far as changes have told of it
 ---@field changes fun(key: cursor_agent.Key): cursor_agent.FileChange[]
@@ -371,6 +372,7 @@
 ---@field line integer? read: first line, from 1
 ---@field limit integer? read: how many lines
 ---@field content string? write: the new text
+---@field real string? where the path led when it was allowed, links followed
 
 ---`disk`: the file is in no loaded buffer, the library does it. `ask`: the buffer has unsaved text the write would destroy.
 ---@class (exact) cursor_agent.EditorReply

@@ -52,6 +52,22 @@ local function answer(request, reply)
   end
 end
 
+---Whether a path leads elsewhere than it did when the rules and the user were asked about it: a link may have been put in
+---its way since then.
+---@param path string
+---@param real string? where it led
+---@return boolean
+local function leads_elsewhere(path, real)
+  local library = native.peek()
+  return real ~= nil and library ~= nil and library.resolve(path) ~= real
+end
+
+---@param path string
+---@return cursor_agent.EditorReply
+local function elsewhere(path)
+  return { ok = false, error = path .. ": it leads elsewhere by now; nothing was done" }
+end
+
 ---What the library needs to know to read or write a file as Neovim would.
 ---@param request integer
 local function leave_to_disk(request)
@@ -73,6 +89,9 @@ end
 ---@param what cursor_agent.EditorRequest
 ---@param key cursor_agent.Key?
 local function read(request, what, key)
+  if leads_elsewhere(what.path, what.real) then
+    return answer(request, elsewhere(what.path))
+  end
   local buf = buffer_of(what.path)
   if not buf then
     return leave_to_disk(request)
@@ -139,8 +158,9 @@ local WRITABLE = 146
 ---with all the care Neovim can take: a file that cannot be written whole stays as it was.
 ---@param buf integer
 ---@param eol boolean
+---@param real string? where the path has to lead
 ---@return boolean?, string?
-local function write_buffer(buf, eol)
+local function write_buffer(buf, eol, real)
   local bo = vim.bo[buf]
   local path = vim.api.nvim_buf_get_name(buf)
   local stat = vim.uv.fs_stat(path)
@@ -157,6 +177,9 @@ local function write_buffer(buf, eol)
   local made, problem = pcall(vim.fn.mkdir, vim.fs.dirname(path), "p")
   if not made then
     return nil, (tostring(problem):gsub("^.-(E%d+:)", "%1"))
+  end
+  if leads_elsewhere(path, real) then
+    return nil, elsewhere(path).error
   end
   local fix, end_of_line = bo.fixendofline, bo.endofline
   local backup, skip = vim.o.writebackup, vim.o.backupskip
@@ -251,13 +274,14 @@ end
 ---@param buf integer
 ---@param hunks cursor_agent.merge.Hunk[] what makes the text of the buffer's
 ---@param eol boolean
+---@param real string? where the path has to lead
 ---@return boolean?, string?
-local function put(buf, hunks, eol)
+local function put(buf, hunks, eol, real)
   local restore = remember(buf, hunks)
   set_hunks(buf, hunks)
   local ok, why = nil, not_encodable(buf)
   if not why then
-    ok, why = write_buffer(buf, eol)
+    ok, why = write_buffer(buf, eol, real)
   end
   if not ok then
     restore()
@@ -345,6 +369,9 @@ end
 ---@param key cursor_agent.Key?
 ---@param tries integer how often it may be begun
 local function write(request, what, key, tries)
+  if leads_elsewhere(what.path, what.real) then
+    return answer(request, elsewhere(what.path))
+  end
   local buf = buffer_of(what.path)
   watch.touch(what.path, buf)
   if not buf or not vim.bo[buf].modifiable then
@@ -379,7 +406,7 @@ local function write(request, what, key, tries)
       local error = path .. ": something else keeps writing this file; nothing was written"
       return answer(request, { ok = false, error = error })
     elseif hunks then
-      local ok, trouble = put(buf, hunks, eol)
+      local ok, trouble = put(buf, hunks, eol, what.real)
       if ok then
         note_served(key, buf, theirs)
         drop_disk_conflict(buf)
@@ -650,7 +677,7 @@ local function take_theirs(conflict)
   local buf, request = conflict.buf, conflict.request
   if request then
     local now = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-    local ok, why = put(buf, merge.diff(now, conflict.theirs), conflict.eol)
+    local ok, why = put(buf, merge.diff(now, conflict.theirs), conflict.eol, conflict.what and conflict.what.real)
     if ok then
       note_served(conflict.key, buf, conflict.text)
       drop_disk_conflict(buf)

@@ -298,6 +298,36 @@ fn certain<'a>(options: &'a [PermissionOption], option: &'a PermissionOption) ->
     }
 }
 
+/// An id by which a permission is both given and refused: whatever the user says, the agent could take it for the other.
+pub fn collision(options: &[PermissionOption]) -> Option<&str> {
+    let allows = |option: &&PermissionOption| option.kind.starts_with("allow");
+    let rejects = |id: &str| {
+        let mut others = options.iter().filter(|option| option.id == id);
+        others.any(|option| option.kind.starts_with("reject"))
+    };
+    let mut allowing = options.iter().filter(allows);
+    allowing
+        .find(|option| rejects(&option.id))
+        .map(|option| option.id.as_str())
+}
+
+fn ambiguous(agent: &str, id: &str) -> String {
+    if id.is_empty() {
+        format!("{agent} gave this option no id; answered as cancelled")
+    } else {
+        format!("{agent} uses the id \"{id}\" for different options; answered as cancelled")
+    }
+}
+
+/// What the user is told of a permission with such an id.
+pub fn collision_warning(agent: &str, id: &str) -> String {
+    if id.is_empty() {
+        format!("{agent} gave the options to allow and to reject no ids; answered as cancelled")
+    } else {
+        format!("{agent} uses the id \"{id}\" to allow and to reject; answered as cancelled")
+    }
+}
+
 fn expected(options: &[PermissionOption]) -> String {
     let ids: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
     format!("answer with {{ option = … }}, one of: {}", ids.join(", "))
@@ -324,14 +354,7 @@ fn permission(agent: &str, options: &[PermissionOption], answer: &Answer) -> Res
             result: cancelled(),
             rejected: Some(true),
             always: false,
-            warning: Some(if option.id.is_empty() {
-                format!("{agent} gave this option no id; answered as cancelled")
-            } else {
-                format!(
-                    "{agent} uses the id \"{}\" for different options; answered as cancelled",
-                    option.id
-                )
-            }),
+            warning: Some(ambiguous(agent, &option.id)),
         },
     })
 }

@@ -11,6 +11,7 @@ use crate::agents::launch::{Exit, Launch};
 use crate::decide::decision::{self, Ask, Choice, Decision, PermissionOption, Question};
 use crate::effect::{DiskOp, Effect, Judging};
 use crate::engine::{EditorCall, Engine, News};
+use crate::entry::Level;
 use crate::ids::{DecisionId, EditorId, Key, Proc};
 use crate::inbound::access::{At, Run, given_of};
 use crate::policy::call;
@@ -136,6 +137,10 @@ impl Engine {
                 kind: option.kind.as_str().to_owned(),
             })
             .collect();
+        if let Some(id) = decision::collision(&options) {
+            let warning = decision::collision_warning(&self.agent_name(key), id);
+            return self.refuse_colliding(proc, ticket, key, entry, warning);
+        }
         let ask = if decision::is_question(&options) {
             // No rule and no “always” may answer a question.
             let question = tool.map(|tool| asked_by(tool, &title, &options));
@@ -145,6 +150,26 @@ impl Engine {
             Ask::Permission { options }
         };
         self.ask(proc, Some(ticket), key, title, entry, parent, ask);
+    }
+
+    /// A permission that no answer could be trusted for: the user is told, not asked.
+    fn refuse_colliding(
+        &mut self,
+        proc: Proc,
+        ticket: Ticket,
+        key: Key,
+        entry: Option<usize>,
+        warning: String,
+    ) {
+        let session = self.sessions.get_mut(&key);
+        let tool = session.and_then(|session| session.transcript.get_mut(entry?)?.tool_mut());
+        if let (Some(tool), Some(at)) = (tool, entry) {
+            tool.rejected = true;
+            self.outbox.entry(key, at);
+        }
+        self.add_notice(key, Level::Warning, "policy", warning.clone());
+        self.tell(key, "warn", warning);
+        self.respond_with(proc, ticket, &wire::PermissionOutcome::Cancelled);
     }
 
     /// Whether nothing was said of a tool call yet.

@@ -92,6 +92,9 @@ pub struct EditorRequest {
     limit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
+    /// Where the path led when it was allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    real: Option<String>,
 }
 
 impl Engine {
@@ -215,7 +218,8 @@ impl Engine {
             News::Withdrawn { id } => Change::Withdrawn { id },
             News::Editor { id, op } => {
                 // Taken back before the editor heard of it.
-                let key = self.editor.get(&id)?.key;
+                let call = self.editor.get(&id)?;
+                let (key, real) = (call.key, call.real.clone());
                 let request = match op {
                     DiskOp::Read { path, line, limit } => EditorRequest {
                         op: "read",
@@ -223,6 +227,7 @@ impl Engine {
                         line,
                         limit,
                         content: None,
+                        real,
                     },
                     DiskOp::Write { path, content } => EditorRequest {
                         op: "write",
@@ -230,6 +235,7 @@ impl Engine {
                         line: None,
                         limit: None,
                         content: Some(content),
+                        real,
                     },
                 };
                 Change::Editor {
