@@ -1,6 +1,7 @@
 -- What an agent reads and writes through the editor: never stale text, never over what the user typed, never half a file.
 
 local T = require("harness")
+local small_disk = require("harness.small_disk")
 
 local TEXT = table.concat(vim.fn.map(vim.fn.range(1, 30), "'line ' . v:val"), "\n") .. "\n"
 local OPTS = { width = 120, height = 30, files = { ["a.txt"] = TEXT } }
@@ -212,20 +213,10 @@ T.case("a read-only file or buffer is not written, and the agent is told", OPTS,
   T.eq(get(nvim.work .. "/a.txt"), "theirs\n")
 end)
 
----A file system so small that it is full, mounted where the file is; nothing where that is not allowed.
----@param dir string
----@return boolean
-local function small_disk(dir)
-  vim.fn.mkdir(dir, "p")
-  return vim.system({ "mount", "-t", "tmpfs", "-o", "size=64k", "none", dir }):wait().code == 0
-end
-
 for _, how in ipairs({ "as it is", "without backups" }) do
   T.case("a full disk leaves the file and the buffer as they were: " .. how, OPTS, function(nvim)
     local dir = nvim.work .. "/small"
-    -- Where nothing may be mounted, a limit on the size of files stands for the disk.
-    local mounted = small_disk(dir)
-    local ok, problem = pcall(function()
+    small_disk(nvim, dir, function(fill)
       put(dir .. "/a.txt", TEXT)
       local params =
         { sessionId = "${session}", path = dir .. "/a.txt", content = ("x"):rep(70):rep(2000, "\n") .. "\n" }
@@ -237,14 +228,7 @@ for _, how in ipairs({ "as it is", "without backups" }) do
       end
       nvim:cmd("edit small/a.txt")
       nvim:keys("2GSmine<Esc>:write<CR>")
-      if not mounted then
-        nvim:lua([[
-          local ffi = require("ffi")
-          ffi.cdef("struct limit { unsigned long cur, max; }; int setrlimit(int, struct limit *); void *signal(int, void *);")
-          ffi.C.signal(25, ffi.cast("void *", 1))
-          ffi.C.setrlimit(1, ffi.new("struct limit", { 65536, 65536 }))
-        ]])
-      end
+      fill()
       nvim:prompt("write", { open = false })
       nvim:wait_turns(1)
       T.ok(agent:answers("fs/write_text_file")[1].error, "the agent is told")
@@ -259,14 +243,7 @@ for _, how in ipairs({ "as it is", "without backups" }) do
       nvim:wait_turns(2)
       T.eq(nvim:lua("return vim.fn.getline(2)"), "line 2")
       T.eq(get(dir .. "/a.txt"), replaced("line 2", "mine"))
-      nvim:stop()
     end)
-    if mounted then
-      vim.system({ "umount", "-l", dir }):wait()
-    end
-    if not ok then
-      error(problem, 0)
-    end
   end)
 end
 

@@ -1,6 +1,7 @@
 -- History and drafts: several Neovims keep each other's, and a full disk empties nothing.
 
 local T = require("harness")
+local small_disk = require("harness.small_disk")
 
 ---Has another Neovim with the same state run some Lua.
 ---@param nvim harness.Child
@@ -57,19 +58,9 @@ end)
 
 T.case("a full disk empties neither history nor drafts, and the user is told once", function(nvim)
   local dir = nvim.dir .. "/home/.local/state/nvim/cursor-agent"
-  vim.fn.mkdir(dir, "p")
-  local mounted = vim.system({ "mount", "-t", "tmpfs", "-o", "size=64k", "none", dir }):wait().code == 0
-  local ok, problem = pcall(function()
+  small_disk(nvim, dir, function(fill)
     nvim:lua("require('cursor_agent.prompt.history').add('/proj', 'kept', {})")
-    if not mounted then
-      -- Where nothing may be mounted, a limit on the size of files stands for the disk.
-      nvim:lua([[
-        local ffi = require("ffi")
-        ffi.cdef("struct limit { unsigned long cur, max; }; int setrlimit(int, struct limit *); void *signal(int, void *);")
-        ffi.C.signal(25, ffi.cast("void *", 1))
-        ffi.C.setrlimit(1, ffi.new("struct limit", { 65536, 65536 }))
-      ]])
-    end
+    fill()
     nvim:lua([[
       local history = require("cursor_agent.prompt.history")
       for i = 1, 3 do
@@ -82,14 +73,7 @@ T.case("a full disk empties neither history nor drafts, and the user is told onc
     T.contains(said, "the prompts you sent could not be saved")
     T.eq(select(2, said:gsub("could not be saved", "")), 1, "once")
     T.eq(nvim:lua("return vim.fn.readdir(...)", dir), { "history.json" })
-    nvim:stop()
   end)
-  if mounted then
-    vim.system({ "umount", "-l", dir }):wait()
-  end
-  if not ok then
-    error(problem, 0)
-  end
 end)
 
 T.case("a file of the store that is broken is kept aside", function(nvim)
