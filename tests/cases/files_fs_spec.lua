@@ -221,8 +221,10 @@ for _, how in ipairs({ "as it is", "without backups" }) do
       local params =
         { sessionId = "${session}", path = dir .. "/a.txt", content = ("x"):rep(70):rep(2000, "\n") .. "\n" }
       local step = { request = { method = "fs/write_text_file", params = params } }
-      local agent = T.agent({ profile = "plain", turns = { { step }, { step } } })
+      local agent = T.agent({ profile = "plain", turns = { {}, { step }, { step } } })
       nvim:use(agent)
+      nvim:prompt("warm up", { open = false })
+      nvim:wait_turns(1)
       if how == "without backups" then
         nvim:cmd("set nobackup nowritebackup")
       end
@@ -230,7 +232,7 @@ for _, how in ipairs({ "as it is", "without backups" }) do
       nvim:keys("2GSmine<Esc>:write<CR>")
       fill()
       nvim:prompt("write", { open = false })
-      nvim:wait_turns(1)
+      nvim:wait_turns(2)
       T.ok(agent:answers("fs/write_text_file")[1].error, "the agent is told")
       T.eq(get(dir .. "/a.txt"), replaced("line 2", "mine"))
       T.eq(nvim:lua("return vim.fn.readdir(...)", dir), { "a.txt" })
@@ -240,7 +242,7 @@ for _, how in ipairs({ "as it is", "without backups" }) do
       nvim:prompt("write", { open = false })
       nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
       nvim:cmd("CursorAgent cancel")
-      nvim:wait_turns(2)
+      nvim:wait_turns(3)
       T.eq(nvim:lua("return vim.fn.getline(2)"), "line 2")
       T.eq(get(dir .. "/a.txt"), replaced("line 2", "mine"))
     end)

@@ -21,9 +21,11 @@ T.case("a plan that does not fit is not accepted, and the old one stays", { widt
   small_disk(nvim, dir, function(fill)
     vim.fn.writefile({ "an older plan" }, dir .. "/big.md")
     local plan = { toolCallId = "p", name = "Big", overview = "o", plan = BIG, todos = {} }
-    local agent = T.agent({ turns = { { { request = { method = "cursor/create_plan", params = plan } } } } })
+    local agent = T.agent({ turns = { {}, { { request = { method = "cursor/create_plan", params = plan } } } } })
     nvim:use(agent, { plan = { directory = dir } })
     nvim:lua("require('cursor_agent.decide').SETTLE_MS = 0")
+    nvim:prompt("warm up", { open = false })
+    nvim:wait_turns(1)
     fill()
     nvim:prompt("go", { open = false })
     nvim:wait("#require('cursor_agent').pending() == 1", "the plan")

@@ -2,7 +2,8 @@
 
 local BYTES = 65536
 
----Runs a part of a case with a small disk at a directory. `fill` makes it small, once all that has to fit is written.
+---Runs a part of a case with a small disk at a directory. `fill` makes it small, once all that has to fit is written and
+---the agent runs: it writes down more than fits.
 ---@param nvim harness.Child it is stopped afterwards: what is mounted may be in use
 ---@param dir string
 ---@param work fun(fill: fun())
