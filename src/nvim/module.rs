@@ -271,7 +271,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     module.set(
         "resolve",
         lua.create_function(|_, path: String| {
-            Ok(crate::policy::paths::resolve(&path, &crate::links::Real))
+            Ok(engine::policy::paths::resolve(&path, &crate::links::Real))
         })?,
     )?;
     module.set(

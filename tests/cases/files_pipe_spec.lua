@@ -126,7 +126,7 @@ for _, command in ipairs({ "write", "write!", "wall", "wall!", "update" }) do
     nvim:wait("vim.fn.execute('messages'):find('regular file', 1, true) ~= nil", "the message")
     nvim:wait("vim.api.nvim_get_mode().mode == 'n'", "the editor")
     T.eq(nvim:lua("return { vim.bo.modified, vim.fn.getline(2) }"), { true, "mine" })
-    nvim:keys((":write saved.txt<CR>"))
+    nvim:keys(":write saved.txt<CR>")
     nvim:wait(function()
       return vim.uv.fs_stat(nvim.work .. "/saved.txt")
     end, "a copy")

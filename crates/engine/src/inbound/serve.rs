@@ -11,12 +11,12 @@ use crate::agents::launch::{Exit, Launch};
 use crate::decide::decision::{self, Ask, Choice, Decision, PermissionOption, Question};
 use crate::effect::{DiskOp, Effect, Judging};
 use crate::engine::{EditorCall, Engine, News};
-use crate::entry::Level;
 use crate::ids::{DecisionId, EditorId, Key, Proc};
 use crate::inbound::access::{At, Run, given_of};
 use crate::policy::call;
 use crate::policy::paths::absolute;
 use crate::screen::outbox::Wake;
+use crate::sessions::entry::Level;
 use crate::tools::terminals::{Terminal, wire_id};
 use crate::tools::tool_call::{CommandExit, Content, ToolCall};
 
