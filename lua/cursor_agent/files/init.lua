@@ -58,8 +58,7 @@ end
 ---@param real string? where it led
 ---@return boolean
 local function leads_elsewhere(path, real)
-  local library = native.peek()
-  return real ~= nil and library ~= nil and library.resolve(path) ~= real
+  return real ~= nil and bridge.is_loaded() and bridge.resolve(path) ~= real
 end
 
 ---@param path string
