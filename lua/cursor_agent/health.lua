@@ -103,6 +103,7 @@ local function check_library()
   for _, program in ipairs({
     { "the demo agent", "cursor-agent-demo" },
     { "the headless adapter", "cursor-agent-acp" },
+    { "the program for cloud agents", "cursor-agent-cloud" },
   }) do
     local path = root .. "/lib/" .. program[2]
     if vim.fn.executable(path) == 0 then

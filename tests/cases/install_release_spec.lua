@@ -40,11 +40,13 @@ T.case("every platform the installer can name is built by the release, under the
     T.eq(files[1].built, "libcursor_agent." .. suffix)
     T.eq(files[2].asset, "cursor-agent-demo-" .. triple)
     T.eq(files[3].asset, "cursor-agent-acp-" .. triple)
+    T.eq(files[4].asset, "cursor-agent-cloud-" .. triple)
   end
   local build = read("scripts/build-release")
   T.contains(build, '"$dir/cursor_agent-$target.$suffix"')
   T.contains(build, '"$dir/cursor-agent-demo-$target"')
   T.contains(build, '"$dir/cursor-agent-acp-$target"')
+  T.contains(build, '"$dir/cursor-agent-cloud-$target"')
 end)
 
 T.case("the list of checksums that a release writes is the one that is read", function(child)
@@ -54,6 +56,7 @@ T.case("the list of checksums that a release writes is the one that is read", fu
     ["cursor_agent-x.so"] = "library",
     ["cursor-agent-demo-x"] = "program",
     ["cursor-agent-acp-x"] = "adapter",
+    ["cursor-agent-cloud-x"] = "cloud",
     other = "no",
   }
   for name, text in pairs(files) do
@@ -78,6 +81,7 @@ T.case("the list of checksums that a release writes is the one that is read", fu
     ["cursor_agent-x.so"] = vim.fn.sha256("library"),
     ["cursor-agent-demo-x"] = vim.fn.sha256("program"),
     ["cursor-agent-acp-x"] = vim.fn.sha256("adapter"),
+    ["cursor-agent-cloud-x"] = vim.fn.sha256("cloud"),
   })
 end)
 

@@ -18,7 +18,8 @@ echo "   Compiling cursor-agent-nvim" >&2
 /bin/cp '%s/lib/cursor_agent.so' "$target/release/libcursor_agent.so"
 /bin/cp '%s/lib/cursor-agent-demo' "$target/release/cursor-agent-demo"
 /bin/cp '%s/lib/cursor-agent-acp' "$target/release/cursor-agent-acp"
-]]):format(T.root, T.root, T.root)
+/bin/cp '%s/lib/cursor-agent-cloud' "$target/release/cursor-agent-cloud"
+]]):format(T.root, T.root, T.root, T.root)
 
 ---@param name string
 ---@param run fun(child: harness.Child, plugin: harness.Plugin)
@@ -55,7 +56,7 @@ end
 ---Whether the copy's library is the one that was built.
 ---@param plugin harness.Plugin
 local function expect_installed(plugin)
-  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp" }) do
+  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp", "cursor-agent-cloud" }) do
     local file = assert(io.open(T.root .. "/lib/" .. name, "rb"))
     T.ok(file:read("*a") == plugin:read("lib/" .. name), name .. " is not the file that was built")
     file:close()

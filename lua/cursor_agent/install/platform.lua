@@ -41,6 +41,7 @@ end
 M.programs = {
   { name = "cursor-agent-demo", package = "tools" },
   { name = "cursor-agent-acp", package = "adapter" },
+  { name = "cursor-agent-cloud", package = "cloud" },
 }
 
 ---The files of an installation: the library first, then the companion programs.

@@ -1,0 +1,124 @@
+//! `cursor-agent-cloud`: Cursor's cloud agents for Neovim, in a process of their own.
+//!
+//! - `fake` is the API on loopback, for tests and for trying things out.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use cloud::fake::{Fake, Options};
+
+const HELP: &str = "\
+cursor-agent-cloud: Cursor's cloud agents for Neovim
+
+  cursor-agent-cloud fake [--port N] [--agents N] [--pace MS] [--skew MS] [--key KEY]
+      a fake of Cursor's API on loopback; prints its URL and runs until stdin ends
+
+  --help, --version
+
+The key comes from CURSOR_API_KEY, or from the command in CURSOR_API_KEY_COMMAND (a JSON list, or a line for sh).
+CURSOR_API_URL is another server; CURSOR_TEAM_ID is for the keys of teams.
+Proxies come from HTTPS_PROXY and NO_PROXY, certificates from the system and SSL_CERT_FILE.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["--help" | "-h" | "help"] => print(HELP),
+        ["--version" | "-V"] => print(&format!(
+            "cursor-agent-cloud {}\n",
+            env!("CARGO_PKG_VERSION")
+        )),
+        ["fake", options @ ..] => match fake_options(options) {
+            Ok(options) => run(serve_fake(options)),
+            Err(why) => complain(&why),
+        },
+        [] => complain("what to do is missing"),
+        [other, ..] => complain(&format!("unknown argument `{other}`")),
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn complain(why: &str) -> ExitCode {
+    let _ = writeln!(
+        std::io::stderr(),
+        "cursor-agent-cloud: {why}; see `cursor-agent-cloud --help`"
+    );
+    ExitCode::from(2)
+}
+
+fn run(work: impl Future<Output = std::io::Result<()>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let done = runtime.and_then(|runtime| {
+        let done = runtime.block_on(work);
+        runtime.shutdown_background();
+        done
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "cursor-agent-cloud: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn fake_options(words: &[&str]) -> Result<Options, String> {
+    let mut options = Options {
+        pace: Duration::from_millis(120),
+        ..Options::default()
+    };
+    let mut words = words.iter();
+    while let Some(name) = words.next() {
+        let value = words
+            .next()
+            .ok_or_else(|| format!("`{name}` needs a value"))?;
+        let number = || {
+            value
+                .parse::<i64>()
+                .map_err(|_| format!("`{name}` needs a number, not `{value}`"))
+        };
+        let count = || {
+            number().and_then(|number| {
+                u64::try_from(number).map_err(|_| format!("`{name}` is less than nothing"))
+            })
+        };
+        match *name {
+            "--port" => {
+                options.port =
+                    u16::try_from(count()?).map_err(|_| "there is no such port".to_owned())?
+            }
+            "--agents" => options.agents = usize::try_from(count()?).unwrap_or(0),
+            "--pace" => options.pace = Duration::from_millis(count()?),
+            "--skew" => options.skew_ms = number()?,
+            "--key" => options.key = Some((*value).to_owned()),
+            _ => return Err(format!("unknown option `{name}`")),
+        }
+    }
+    Ok(options)
+}
+
+async fn serve_fake(options: Options) -> std::io::Result<()> {
+    let fake = Fake::start(options).await?;
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "{}", fake.url())?;
+    stdout.flush()?;
+    // Not tokio's stdin: its read cannot be dropped.
+    let (ended, end) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = ended.send(());
+    });
+    let _ = end.await;
+    Ok(())
+}

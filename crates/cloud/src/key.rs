@@ -1,0 +1,186 @@
+//! The API key: from the environment, from an option, or printed by a command such as a password manager.
+
+use std::fmt;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+
+use crate::error::{Error, Kind};
+
+/// The key of the API.
+pub const KEY_VARIABLE: &str = "CURSOR_API_KEY";
+
+/// A command that prints the key: a JSON list of words, or a line for the shell.
+pub const COMMAND_VARIABLE: &str = "CURSOR_API_KEY_COMMAND";
+
+/// A password manager may ask the user first.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+
+/// A secret. Its `Debug` and `Display` do not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// A key without the white space around it.
+    ///
+    /// # Errors
+    /// When it is empty, or no header can carry it.
+    pub fn new(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(Error::new(Kind::NoKey, "The Cursor API key is empty"));
+        }
+        if !text.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
+            let why =
+                "The Cursor API key has characters that no key has; was something else copied?";
+            return Err(Error::new(Kind::NoKey, why));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The text without the key, in case a server repeats it.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        // A short key could be a part of any word.
+        if self.0.len() < 6 {
+            return text.to_owned();
+        }
+        text.replace(&self.0, "[key]")
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key([hidden])")
+    }
+}
+
+/// Where the key comes from. It is fetched once, at the first request.
+#[derive(Debug, Default)]
+pub struct KeySource {
+    from: From,
+    key: OnceCell<Key>,
+}
+
+#[derive(Default)]
+enum From {
+    /// There is none.
+    #[default]
+    Nowhere,
+    Given(Result<Key, Error>),
+    Command(Vec<String>),
+}
+
+impl fmt::Debug for From {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nowhere => "Nowhere",
+            Self::Given(_) => "Given",
+            // Its arguments may name accounts.
+            Self::Command(_) => "Command",
+        })
+    }
+}
+
+impl KeySource {
+    /// This key.
+    #[must_use]
+    pub fn given(text: &str) -> Self {
+        Self::from_where(From::Given(Key::new(text)))
+    }
+
+    /// What this command prints.
+    #[must_use]
+    pub fn command(words: Vec<String>) -> Self {
+        Self::from_where(From::Command(words))
+    }
+
+    /// `CURSOR_API_KEY`, otherwise `CURSOR_API_KEY_COMMAND`.
+    #[must_use]
+    pub fn from_env() -> Self {
+        let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+        if let Some(text) = variable(KEY_VARIABLE) {
+            return Self::given(&text);
+        }
+        match variable(COMMAND_VARIABLE) {
+            Some(text) => Self::command(
+                serde_json::from_str(&text)
+                    .unwrap_or_else(|_| vec!["sh".to_owned(), "-c".to_owned(), text]),
+            ),
+            None => Self::default(),
+        }
+    }
+
+    fn from_where(from: From) -> Self {
+        Self {
+            from,
+            key: OnceCell::new(),
+        }
+    }
+
+    /// The key.
+    ///
+    /// # Errors
+    /// When there is none, or the command fails.
+    pub async fn key(&self) -> Result<&Key, Error> {
+        self.key
+            .get_or_try_init(|| async {
+                match &self.from {
+                    From::Nowhere => Err(Error::new(Kind::NoKey, "There is no Cursor API key")),
+                    From::Given(key) => key.clone(),
+                    From::Command(words) => ask(words).await,
+                }
+            })
+            .await
+    }
+
+    /// The key, when it is known already.
+    #[must_use]
+    pub fn known(&self) -> Option<&Key> {
+        self.key.get()
+    }
+}
+
+/// Runs the command. What it prints is never part of an error: it could be half the key.
+async fn ask(words: &[String]) -> Result<Key, Error> {
+    let fail = |why: String| Error::new(Kind::NoKey, why);
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(fail(
+            "The command for the Cursor API key is empty".to_owned(),
+        ));
+    };
+    let child = tokio::process::Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .env_remove(KEY_VARIABLE)
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(COMMAND_LIMIT, child)
+        .await
+        .map_err(|_| {
+            let seconds = COMMAND_LIMIT.as_secs();
+            fail(format!(
+                "`{program}`, which should print the Cursor API key, took more than {seconds} s"
+            ))
+        })?
+        .map_err(|error| {
+            fail(format!(
+                "`{program}`, which should print the Cursor API key, did not start: {error}"
+            ))
+        })?;
+    if !output.status.success() {
+        return Err(fail(format!(
+            "`{program}`, which should print the Cursor API key, failed ({})",
+            output.status
+        )));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Key::new(text.trim().lines().next().unwrap_or_default())
+}
