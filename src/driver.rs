@@ -38,6 +38,8 @@ const FRAME_MS: u64 = 16;
 const EXIT_WAIT: Duration = Duration::from_secs(1);
 /// How long the last stderr lines may take after that; a grandchild can hold the pipe open for ever.
 const STDERR_WAIT: Duration = Duration::from_millis(200);
+/// How long a session waits for the files that name its MCP servers.
+const MCP_WAIT: Duration = Duration::from_secs(3);
 /// How long a prompt may wait until files are kept as they are.
 const HOLD_WAIT: Duration = Duration::from_millis(300);
 /// Between the polite signal and the other one.
@@ -302,6 +304,13 @@ impl Driver {
                 let read = tokio::task::spawn_blocking(move || crate::cli_config::read(&path));
                 let read = read.await.map_err(|error| error.to_string());
                 driver.with(|engine| engine.on_cli_config(result, read));
+            }),
+            Effect::ReadMcp { key, proc, asked } => self.spawn(move |driver| async move {
+                let read = tokio::task::spawn_blocking(move || crate::mcp::passing(&asked));
+                // A session starts without them rather than not at all.
+                let read = tokio::time::timeout(MCP_WAIT, read).await;
+                let read = read.map(Result::unwrap_or_default).unwrap_or_default();
+                driver.with(|engine| engine.on_mcp(key, proc, read));
             }),
             Effect::ReadContext {
                 key,

@@ -10,6 +10,7 @@
 //! - [`links`] — looks at the disk for the rules.
 //! - [`context`] — how full the context is, from the stores of Cursor's CLI; [`cli_config`] — Cursor's own settings, read
 //!   only.
+//! - [`mcp`] — Cursor's `mcp.json` files; `crates/mcp` — what they say, with the line of each mistake.
 //! - [`review`] — what agents changed on disk, to be kept or undone.
 //! - [`log`] — the log file; [`known_secrets`] — what it never shows; [`private`] — files only the user can read.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
@@ -43,6 +44,7 @@ pub mod keeper;
 pub mod known_secrets;
 pub mod links;
 pub mod log;
+pub mod mcp;
 #[cfg(feature = "nvim")]
 pub mod nvim;
 pub mod private;

@@ -20,6 +20,7 @@ use engine::decide::decision::Answer;
 use engine::ids::{DecisionId, EditorId, Key, PromptId};
 use engine::inbound::serve::EditorReply;
 use engine::policy::{Policy, PolicySpec};
+use engine::sessions::mcp::Choice;
 use engine::sessions::session::{OptionValue, PromptSpec, Wanted};
 use engine::{Engine, Refused};
 
@@ -365,6 +366,7 @@ struct OpenWanted {
     model: Option<String>,
     options: std::collections::BTreeMap<String, OptionValue>,
     mcp_servers: Vec<serde_json::Value>,
+    mcp_files: Choice,
     additional_directories: Vec<String>,
     lookup: bool,
 }
@@ -381,6 +383,7 @@ impl From<OpenWanted> for Wanted {
             model: wanted.model,
             options: wanted.options,
             mcp_servers: servers.collect(),
+            mcp_files: wanted.mcp_files,
             directories: wanted.additional_directories,
             lookup: wanted.lookup,
         }

@@ -7,6 +7,7 @@ use crate::agents::launch::Launch;
 use crate::ids::{AccessId, DecisionId, EditorId, Key, Proc, ResultId};
 use crate::policy::Case;
 use crate::secrets::Secrets;
+use crate::sessions::mcp::Asked;
 use crate::tools::diff::Diff;
 
 /// One thing to do. None of them blocks the caller.
@@ -22,6 +23,12 @@ pub enum Effect {
     After { ms: u64, timer: Timer },
     /// Read Cursor's own settings.
     CliConfig { result: ResultId, path: PathBuf },
+    /// Read which MCP servers a session is given.
+    ReadMcp {
+        key: Key,
+        proc: Proc,
+        asked: Box<Asked>,
+    },
     /// Read or write a file that is in no buffer.
     /// `real` is where the path led when it was judged; when it leads elsewhere by now, nothing is done.
     Disk {

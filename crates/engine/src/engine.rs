@@ -208,16 +208,7 @@ impl Engine {
             id
         });
         if let Some(agent) = self.agents.get_mut(&id) {
-            let servers = wanted.mcp_servers.iter();
-            let given = servers.flat_map(acp::types::McpServer::given);
-            agent
-                .secrets
-                .add_env(given.map(|pair| (&pair.name, &pair.value)));
-            for server in &wanted.mcp_servers {
-                if let acp::types::McpServer::Stdio(server) = server {
-                    agent.secrets.add_command(&server.args);
-                }
-            }
+            agent.learn_servers(&wanted.mcp_servers);
             self.effects.push(Effect::Hide(agent.secrets.clone()));
         }
         let lookup = wanted.lookup;

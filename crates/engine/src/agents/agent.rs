@@ -244,6 +244,18 @@ impl Agent {
         matches!(self.link, Link::Starting(_) | Link::Ready)
     }
 
+    /// Takes note of the secrets MCP servers are given.
+    pub fn learn_servers(&mut self, servers: &[wire::McpServer]) {
+        let given = servers.iter().flat_map(wire::McpServer::given);
+        self.secrets
+            .add_env(given.map(|pair| (&pair.name, &pair.value)));
+        for server in servers {
+            if let wire::McpServer::Stdio(server) = server {
+                self.secrets.add_command(&server.args);
+            }
+        }
+    }
+
     /// Keeps a line of stderr.
     pub fn push_stderr(&mut self, line: &str) {
         if line.trim().is_empty() {

@@ -78,6 +78,11 @@ impl Secrets {
         self.add(found);
     }
 
+    /// Takes note of values that are secret whatever their names are.
+    pub fn add_values(&mut self, values: &[String]) {
+        self.add(values.iter().map(String::as_str).collect());
+    }
+
     /// Those of an environment that agents inherit.
     pub fn inherited(env: &[(String, String)]) -> Self {
         // A path to a secret is not one.

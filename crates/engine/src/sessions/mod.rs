@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod entry;
+pub mod mcp;
 pub mod session;
 pub mod start;
 pub mod subagents;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AgentId, Key, PromptId};
 use crate::inbound::access::Grant;
 use crate::policy::Action;
+use crate::sessions::mcp::{Choice, Read};
 use crate::sessions::subagents::Told;
 use crate::sessions::todos::Todo;
 use crate::sessions::transcript::Transcript;
@@ -29,6 +30,8 @@ pub struct Session {
     pub phase: Phase,
     /// What to set once it is there.
     pub wanted: Wanted,
+    /// What Cursor's files say of MCP servers, from when they were read until the session is asked for.
+    pub mcp: Option<Read>,
     /// Something of it was sent and is not answered yet: prompts wait for that.
     pub settling: bool,
     /// How many settings were sent because they were wanted.
@@ -124,6 +127,8 @@ pub struct Wanted {
     pub options: BTreeMap<String, OptionValue>,
     /// MCP servers for it.
     pub mcp_servers: Vec<wire::McpServer>,
+    /// Which servers of Cursor's files it is given too, where the agent does not read them itself.
+    pub mcp_files: Choice,
     /// More directories to work in.
     pub directories: Vec<String>,
     /// Only to look something up: the agent makes no session for it.
@@ -247,6 +252,7 @@ impl Session {
             session_id: None,
             phase: Phase::Waiting,
             wanted,
+            mcp: None,
             settling: false,
             settled: 0,
             transcript: Transcript::default(),

@@ -30,6 +30,10 @@ const MAX_LIST_PAGES: usize = 20;
 impl Engine {
     /// Makes a session on an agent that is ready: the one it was, the one that was asked for, or a new one.
     pub(crate) fn begin(&mut self, key: Key) {
+        if self.reads_mcp_first(key) {
+            return;
+        }
+        let mcp_servers = self.take_mcp_servers(key);
         let Some(session) = self.sessions.get(&key) else {
             return;
         };
@@ -39,14 +43,6 @@ impl Engine {
         let id = agent.id;
         let caps = &agent.caps;
         let cwd = session.cwd.clone();
-        let mcp_servers: Vec<wire::McpServer> = session
-            .wanted
-            .mcp_servers
-            .iter()
-            .filter(|s| takes_mcp(caps, s))
-            .cloned()
-            .collect();
-        let left_out = session.wanted.mcp_servers.len() - mcp_servers.len();
         let additional_directories = if caps.session.additional_directories {
             session.wanted.directories.clone()
         } else {
@@ -63,12 +59,6 @@ impl Engine {
         let has_history =
             was.is_some() && session.replay.is_none() && !session.transcript.entries().is_empty();
 
-        if left_out > 0 {
-            let text = format!(
-                "{left_out} of the MCP servers use a transport this agent does not take; they were left out"
-            );
-            self.add_notice(key, Level::Warning, "agent", text);
-        }
         if directories_left_out > 0 {
             let text = "this agent takes no additional directories; they were left out";
             self.add_notice(key, Level::Warning, "agent", text.to_owned());
@@ -636,13 +626,5 @@ impl Engine {
             return Err(format!("{} does not offer to {what}", agent.spec.agent));
         }
         Ok((agent.id, session.cwd.clone()))
-    }
-}
-
-fn takes_mcp(caps: &wire::AgentCapabilities, server: &wire::McpServer) -> bool {
-    match server {
-        wire::McpServer::Http(_) => caps.mcp.http,
-        wire::McpServer::Sse(_) => caps.mcp.sse,
-        wire::McpServer::Stdio(_) => true,
     }
 }

@@ -21,6 +21,7 @@ mod cursor_tools;
 mod enums;
 mod fallback;
 mod lifecycle;
+mod mcp;
 mod methods;
 mod recordings;
 mod sign_in;

@@ -235,7 +235,7 @@ fn session_new() {
     let params = world.all_sent("session/new").remove(0);
     assert_eq!(params.get("additionalDirectories"), None);
     assert_eq!(params["mcpServers"].as_array().unwrap().len(), 1);
-    assert!(world.texts(key)[0].contains("2 of the MCP servers"));
+    assert!(world.texts(key)[0].contains("`docs` (http), `news` (sse)"));
     assert!(
         world
             .texts(key)
