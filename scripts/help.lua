@@ -24,6 +24,7 @@ local BUFFERS = {
   "reader",
   "subagent",
   "review",
+  "mcp",
 }
 
 ---A line with a tag at its right end; on two lines where one has no room.

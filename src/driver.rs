@@ -3,20 +3,25 @@
 //! The engine sits behind one lock. Whoever holds it, the main thread or a task here, holds it for
 //! microseconds: parsing is done before it is taken and IO after it is given back.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use acp::framing::{Frame, LineBuffer, MAX_LINE_BYTES};
 use acp::message::Message;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::Signal;
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::context;
 use crate::disk;
+use crate::errand::{self, Errand, Outcome};
 use crate::family::{Families, Family};
 use crate::keeper::Keeper;
 use crate::known_secrets;
@@ -79,6 +84,8 @@ struct State {
     disk: HashMap<String, VecDeque<Option<DiskJob>>>,
     agents: HashMap<Proc, Child>,
     terminals: HashMap<u64, Child>,
+    /// The groups of commands that are run for what they print.
+    errands: HashSet<u32>,
 }
 
 struct DiskJob {
@@ -154,6 +161,7 @@ impl Driver {
                     disk: HashMap::new(),
                     agents: HashMap::new(),
                     terminals: HashMap::new(),
+                    errands: HashSet::new(),
                 }),
                 ended: Condvar::new(),
                 keeper: Keeper::new(families.id()),
@@ -221,7 +229,8 @@ impl Driver {
             }
         }
         let children = state.agents.values().chain(state.terminals.values());
-        let leaders: Vec<u32> = children.filter_map(|child| child.pid).collect();
+        let leaders = children.filter_map(|child| child.pid);
+        let leaders: Vec<u32> = leaders.chain(state.errands.iter().copied()).collect();
         drop(state);
         // Also what agents that have ended left in sessions of their own.
         self.shared.families.all().kill(&leaders);
@@ -440,6 +449,88 @@ impl Driver {
             driver.with(|engine| engine.keep_promise(id, result));
         });
         id
+    }
+
+    /// Works something out on the runtime; the editor hears what came of it as a `result`. Its number.
+    pub fn compute(
+        &self,
+        work: impl FnOnce() -> Result<Value, String> + Send + 'static,
+    ) -> ResultId {
+        let id = self.with(Engine::promise);
+        self.spawn(move |driver| async move {
+            let done = tokio::task::spawn_blocking(work).await;
+            let result = done.unwrap_or_else(|error| Err(error.to_string()));
+            driver.with(|engine| engine.tell_result(id, result));
+        });
+        id
+    }
+
+    /// Runs a command for what it prints; the editor hears that as a `result`. Its number.
+    pub fn run(&self, errand: Errand) -> ResultId {
+        let id = self.with(Engine::promise);
+        self.spawn(move |driver| async move {
+            let result = driver.run_errand(&errand).await;
+            let result = result
+                .and_then(|done| serde_json::to_value(done).map_err(|error| error.to_string()));
+            driver.with(|engine| engine.tell_result(id, result));
+        });
+        id
+    }
+
+    async fn run_errand(&self, errand: &Errand) -> Result<Outcome, String> {
+        let family = self.shared.families.found();
+        let program = errand.command.first().cloned().unwrap_or_default();
+        let mut child = process::spawn(&errand.launch(), &family)
+            .map_err(|error| format!("{program}: {error}"))?;
+        let pid = child.id();
+        if let Some(pid) = pid {
+            self.shared.keeper.watch(pid);
+            self.shared.state.lock().errands.insert(pid);
+        }
+        // It has nothing to read.
+        drop(child.stdin.take());
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let mut exited = None;
+        let ended = {
+            let reading = async {
+                let mut out = pin!(errand::collect(stdout, &mut out));
+                let mut err = pin!(errand::collect(stderr, &mut err));
+                let mut open = (true, true);
+                poll_fn(|context| {
+                    open.0 = open.0 && out.as_mut().poll(context).is_pending();
+                    open.1 = open.1 && err.as_mut().poll(context).is_pending();
+                    if open == (false, false) {
+                        Poll::Ready(())
+                    } else {
+                        Poll::Pending
+                    }
+                })
+                .await;
+            };
+            let ending = async {
+                exited = process::until_gone(&mut child, reading, STDERR_WAIT).await;
+                if exited.is_none() {
+                    exited = child.wait().await.ok();
+                }
+            };
+            tokio::time::timeout(errand.timeout(), ending).await
+        };
+        if ended.is_err() {
+            signal_family(pid, family.clone(), Signal::KILL).await;
+            exited = child.wait().await.ok();
+        }
+        // What it left in the background has no use.
+        signal_family(pid, family.clone(), Signal::TERM).await;
+        if let Some(pid) = pid {
+            self.spawn(move |driver| async move {
+                await_family(pid, &family).await;
+                driver.shared.keeper.forget(pid);
+                driver.shared.state.lock().errands.remove(&pid);
+            });
+        }
+        let exit = process::exit(exited, Vec::new());
+        Ok(Outcome::new(&exit, ended.is_err(), &out, &err))
     }
 
     /// Does what is to be done with a file, one thing after the other.

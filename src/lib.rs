@@ -5,7 +5,8 @@
 //! - `crates/acp` — framing, JSON-RPC and the types of the Agent Client Protocol and of `cursor/*`; no IO.
 //! - `crates/engine` — state and decisions, behind one lock; no IO. Its `lib.rs` says which file does what.
 //! - [`driver`] — the one tokio runtime: processes, pipes, timers; carries out the engine's effects.
-//!   [`process`] spawns and kills, [`family`] knows what they started, [`stdin`] writes to agents, [`keeper`] sees to it
+//!   [`process`] spawns and kills, [`family`] knows what they started, [`stdin`] writes to agents, [`errand`]s are
+//!   commands run for what they print, [`keeper`] sees to it
 //!   when Neovim is killed, [`disk`] reads and writes files, in whatever [`encoding`] they have.
 //! - [`links`] — looks at the disk for the rules.
 //! - [`context`] — how full the context is, from the stores of Cursor's CLI; [`cli_config`] — Cursor's own settings, read
@@ -39,6 +40,7 @@ pub mod context;
 pub mod disk;
 pub mod driver;
 pub mod encoding;
+pub mod errand;
 pub mod family;
 pub mod keeper;
 pub mod known_secrets;

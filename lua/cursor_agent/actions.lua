@@ -112,6 +112,24 @@ local function in_list(name, ...)
   end
 end
 
+---A key of the list of MCP servers.
+---@param name "open"|"enable"|"disable"|"login"|"tools"|"refresh"
+---@return fun()
+local function in_mcp(name)
+  return function()
+    notify.report(require("cursor_agent.mcp").key(name))
+  end
+end
+
+---Opens an `mcp.json`.
+---@param which "project"|"user"
+---@return fun()
+local function edit_mcp(which)
+  return function()
+    notify.report(require("cursor_agent.mcp").edit(which))
+  end
+end
+
 ---A key of the user's own, pressed anywhere.
 ---@param verdict "accept"|"reject"
 ---@return fun()
@@ -256,6 +274,17 @@ local DOES = {
   ["review-undo"] = in_list("decide", "undo"),
   ["review-comment"] = in_list("comment"),
   ["review-close"] = in_list("close"),
+  mcp = function()
+    notify.report(require("cursor_agent.mcp").open())
+  end,
+  ["mcp-open"] = in_mcp("open"),
+  ["mcp-enable"] = in_mcp("enable"),
+  ["mcp-disable"] = in_mcp("disable"),
+  ["mcp-login"] = in_mcp("login"),
+  ["mcp-tools"] = in_mcp("tools"),
+  ["mcp-edit"] = edit_mcp("project"),
+  ["mcp-edit-user"] = edit_mcp("user"),
+  ["mcp-refresh"] = in_mcp("refresh"),
   help = function()
     require("cursor_agent.keys.help").open()
   end,

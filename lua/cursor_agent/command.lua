@@ -419,6 +419,16 @@ M.subcommands = {
       return require("cursor_agent.install").ways
     end,
   },
+  mcp = {
+    desc = "List the MCP servers; `enable`, `disable`, `login` or `tools` {server}; `edit [user]` opens the file",
+    words = 2,
+    run = function(args)
+      return require("cursor_agent.mcp").run(args.words)
+    end,
+    complete = function(words)
+      return require("cursor_agent.mcp").complete(words)
+    end,
+  },
   login = {
     desc = "Log in to the agent in a terminal",
     words = 0,
@@ -460,7 +470,7 @@ function M.names()
 end
 
 ---What one may look for here and is not there yet; the help says what to do instead.
-local NOT_YET = { mcp = true, cloud = true }
+local NOT_YET = { cloud = true }
 
 ---What a subcommand says to more words than it takes.
 ---@param name string

@@ -4,7 +4,7 @@ local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
----@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"keys"|"values"|"icons"|"rules"
+---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"keys"|"values"|"icons"|"rules"|"servers"|"pass"
 
 ---@class (exact) cursor_agent.config.Field
 ---@field path string dotted; `*` stands for any name
@@ -62,8 +62,28 @@ M.schema = {
   field("agents.*.mode", "string", nil, "The mode a new session starts in."),
   field("agents.*.model", "string", nil, "The model a new session starts with."),
   field("agents.*.options", "values", nil, "Config options a new session starts with, by id."),
-  field("agents.*.mcp_servers", "list", nil, "MCP servers as in ACP's `session/new`."),
+  field(
+    "agents.*.mcp_servers",
+    "servers",
+    nil,
+    "More MCP servers for this agent: a list as in ACP's `session/new`, or a table by name as in `mcp.json`."
+  ),
+  field(
+    "agents.*.mcp_pass",
+    "pass",
+    nil,
+    "Which servers of Cursor's `mcp.json` this agent is given; `mcp.pass` otherwise."
+  ),
   field("agents.*.additional_directories", "string[]", nil, "More directories the agent may work in."),
+
+  field("mcp_servers", "servers", {}, "More MCP servers for every agent, as in `agents.NAME.mcp_servers`."),
+  field(
+    "mcp.pass",
+    "pass",
+    "all",
+    "Which servers of the project's and the user's `.cursor/mcp.json` agents are given with a session: `all`, `user` "
+      .. "(not the project's), `none`, or a list of names. Cursor reads these files itself and is given none."
+  ),
 
   field("window.position", "string", "right", "Where the chat opens.", { "right", "left", "bottom", "float", "tab" }),
   field("window.width", "number", 0.45, "Width of the chat: columns, or a share of the screen when at most 1."),
@@ -178,6 +198,7 @@ M.examples = {
   ["agents.*.model"] = '"composer-2.5"',
   ["agents.*.options"] = '{ effort = "high", fast = "true" }',
   ["agents.*.mcp_servers"] = '{ { name = "git", command = "mcp-git", args = {}, env = {} } }',
+  ["agents.*.mcp_pass"] = '{ "git" }',
   ["agents.*.additional_directories"] = '{ "/home/me/notes" }',
   ["keymaps.chat.*"] = '{ "<C-c>", "<Esc><Esc>" }',
   ["keymaps.prompt.*"] = '"<C-CR>"',
@@ -314,6 +335,32 @@ local TYPES = {
       return #problems == 0, problems
     end,
   },
+  ["pass"] = {
+    says = "`all`, `user`, `none` or a list of names",
+    test = function(v)
+      return v == "all" or v == "user" or v == "none" or (type(v) == "table" and all(v, is_index, is_string))
+    end,
+  },
+  ["servers"] = {
+    says = "a list of MCP servers, or a table of them by name",
+    test = function(v)
+      if type(v) ~= "table" then
+        return false
+      end
+      local problems = {} ---@type string[]
+      for name, server in vim.spairs(v) do
+        local what = type(server) == "table" and (server.name or name) or name
+        if type(server) ~= "table" then
+          problems[#problems + 1] = ("server %s must be a table, got %s"):format(name, type(server))
+        elseif type(name) == "number" and type(server.name) ~= "string" then
+          problems[#problems + 1] = ("server %d needs a `name`"):format(name)
+        elseif type(server.command) ~= "string" and type(server.url) ~= "string" then
+          problems[#problems + 1] = ("server `%s` needs a `command` or a `url`"):format(what)
+        end
+      end
+      return #problems == 0, #problems > 0 and problems or nil
+    end,
+  },
   ["icons"] = {
     says = "`unicode`, `ascii`, `nerd` or a table of icons",
     test = function(v)
@@ -411,7 +458,6 @@ local FOREIGN = {
     behaviour = "single options of `chat` and `prompt`",
     interactions = "`agent` and `agents`",
     mappings = "`keymaps`",
-    mcp_servers = "`agents.NAME.mcp_servers`",
     mode = "`agents.NAME.mode`",
     model = "`agents.NAME.model`",
     provider = "`agent`",
@@ -545,6 +591,8 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@class (exact) cursor_agent.Config
 ---@field agent string
 ---@field agents table<string, cursor_agent.Agent>
+---@field mcp_servers table[]|table<string, table>
+---@field mcp { pass: "all"|"user"|"none"|string[] }
 ---@field window { position: "right"|"left"|"bottom"|"float"|"tab", width: number, height: number, prompt_height: integer, prompt_max_height: integer, start_insert: boolean }
 ---@field chat { icons: string|table<string, string>, fold_thoughts: boolean, fold_tools: boolean, diff_lines: integer, output_lines: integer, conceal: boolean }
 ---@field prompt { autocomplete: boolean, history_size: integer, paste_lines: integer, unsaved: "ask"|"save"|"attach"|"ignore" }
@@ -613,6 +661,11 @@ function M.get()
       -- With one rule gone the others may say more than the user meant: then none holds and everything is asked.
       config.policy = {}
     end
+  end
+  local presets = require("cursor_agent.agents.presets")
+  for _, agent in pairs(config.agents) do
+    agent.mcp_servers = vim.list_extend(presets.servers(agent.mcp_servers), presets.servers(config.mcp_servers))
+    agent.mcp_pass = agent.mcp_pass or config.mcp.pass
   end
   M.problems = problems
   merged = config

@@ -29,6 +29,9 @@ on("reviewed", "cursor_agent.review", "on_reviewed")
 on("notify", "cursor_agent.notify", "notify")
 on("drained", "cursor_agent.chat.updates", "on_drained")
 
+-- An mcp.json was saved.
+on("mcp saved", "cursor_agent.mcp", "changed")
+
 -- A chat was made.
 on("chat started", "cursor_agent.decide", "setup")
 on("chat started", "cursor_agent.chat.mksession", "setup")

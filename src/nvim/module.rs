@@ -351,6 +351,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         })?,
     )?;
 
+    super::commands::add(lua, &module)?;
     super::merging::add(lua, &module)?;
     super::review::add(lua, &module)?;
     module.set("test_error", lua.create_function(test_error)?)?;

@@ -334,6 +334,11 @@ impl Engine {
         self.outbox.push(News::Result { id, result }, Wake::Now);
     }
 
+    /// What came of something that was promised.
+    pub fn tell_result(&mut self, id: ResultId, result: Result<Value, String>) {
+        self.outbox.push(News::Result { id, result }, Wake::Now);
+    }
+
     /// Answers a decision.
     pub fn answer(
         &mut self,

@@ -5,7 +5,7 @@
 //! - `acp` is the guided tour of the demo (`tour`).
 //! - `play` follows a scenario file (`scenario`, `player`); the tests of the plugin talk to it.
 //! - `replay` plays a saved wire log back (`replay`).
-//! - `status`, `login` and their like are Cursor's own commands (`login`).
+//! - `status`, `login`, `mcp` and their like are Cursor's own commands (`login`, `mcp`).
 //!
 //! Below them: `cursor`, `cursor_2026_10` and `plain` are what an agent answers by itself (`profile`), `sessions` what it remembers, `wire` the connection,
 //! `record` what a test reads afterwards, `host` the loop around it all.
@@ -15,6 +15,7 @@ mod cursor_2026_10;
 mod error;
 mod host;
 mod login;
+mod mcp;
 mod plain;
 mod player;
 mod private;
@@ -40,7 +41,8 @@ usage: cursor-agent-demo acp                                   a guided tour, as
        cursor-agent-demo play cursor-2026-10 [--record FILE]   the one that comes with the program
        cursor-agent-demo replay LOG.jsonl [--record FILE]      a saved wire log, as an ACP agent
                                 [--speed N]                    1 as it was recorded, 0 (default) at once
-       cursor-agent-demo status | login | logout | about | models";
+       cursor-agent-demo status | login | logout | about | models
+       cursor-agent-demo mcp list | list-tools NAME | enable NAME | disable NAME | login NAME";
 
 /// Options of Cursor's CLI that stand before or after a command and have a value. They are accepted, so that a client can be tried with
 /// them; only the model is looked at.
@@ -87,6 +89,7 @@ fn run(args: &[String]) -> Result<(), Error> {
             let speed = speed.transpose()?.unwrap_or(0.0);
             on_one_thread(replay::replay(&log, record.as_deref(), speed))
         }
+        "mcp" => mcp::run(rest, &mut io::stdout()),
         other => {
             if login::run(other, rest, &mut io::stdout())? {
                 Ok(())

@@ -22,8 +22,23 @@ local M = {}
 ---@field mode? string set when a session starts
 ---@field model? string set when a session starts
 ---@field options? table<string, string|boolean> config options set when a session starts
----@field mcp_servers? table[] as in ACP's session/new
+---@field mcp_servers? table[]|table<string, table> more MCP servers: a list as in ACP's session/new, or by name as in mcp.json
+---@field mcp_pass? "all"|"user"|"none"|string[] which servers of Cursor's mcp.json it is given
 ---@field additional_directories? string[]
+
+---MCP servers of the options, as session/new has them.
+---@param servers table[]|table<string, table>|nil
+---@return table[]
+function M.servers(servers)
+  if not servers or vim.islist(servers) then
+    return vim.deepcopy(servers or {})
+  end
+  local list = {} ---@type table[]
+  for name, server in vim.spairs(servers) do
+    list[#list + 1] = vim.tbl_extend("force", { name = name }, server)
+  end
+  return list
+end
 
 local root = require("cursor_agent.bridge.paths").root()
 
@@ -285,6 +300,22 @@ function M.status_command(name, agent)
   return resolve(name, agent, agent.status_command, flags_of(agent))
 end
 
+---Cursor's CLI behind an agent as a command, with its own flags and what it takes to reach it: `ssh host agent`.
+---@param agent cursor_agent.Agent
+---@return string[]
+function M.cli_command(agent)
+  local command = { cli(agent) }
+  if agent.command[1] ~= ADAPTER then
+    for i = 2, #agent.command do
+      if agent.command[i] == "acp" then
+        vim.list_extend(command, agent.command, 2, i - 1)
+        break
+      end
+    end
+  end
+  return vim.list_extend(command, flags_of(agent))
+end
+
 ---The command of the adapter that drives this agent's CLI.
 ---@param agent cursor_agent.Agent
 ---@param flags string[] the CLI's own
@@ -357,7 +388,8 @@ function M.spec(name, agent)
     mode = agent.mode,
     model = agent.model,
     options = agent.options,
-    mcp_servers = agent.mcp_servers,
+    mcp_servers = agent.mcp_servers --[[@as table[]?]],
+    mcp_files = agent.mcp_pass,
     additional_directories = agent.additional_directories,
   },
     problem

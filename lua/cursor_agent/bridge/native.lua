@@ -5,7 +5,7 @@ local paths = require("cursor_agent.bridge.paths")
 local M = {}
 
 ---The interface this Lua code speaks; the library of another number is refused by name.
-local ABI = 5
+local ABI = 6
 
 ---What is left of a turn at exit gets this long before the agents are killed.
 local SHUTDOWN_GRACE_MS = 300

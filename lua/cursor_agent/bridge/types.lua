@@ -37,6 +37,12 @@
 ---@field list_sessions fun(key: cursor_agent.Key): integer?, string? asks; the answer is a `result` change with this number
 ---@field cli_config fun(env: table<string, string>): integer?, string? reads Cursor's own settings as an agent with these variables would; the answer is a `result` change
 ---@field sign_in fun(spec: cursor_agent.OpenSpec): cursor_agent.SignIn? the key or token an agent would be started with
+---@field run fun(errand: cursor_agent.Errand): integer?, string? runs a command for what it prints; a `result` change has it
+---@field mcp_servers fun(place: cursor_agent.Where): integer?, string? MCP servers of Cursor's files; a `result` change has them
+---@field mcp_check fun(place: cursor_agent.Where, text: string): cursor_agent.mcp.Problem[] what is wrong with the text of an mcp.json
+---@field mcp_paths fun(place: cursor_agent.Where): { [1]: string, [2]: string? } the project's and the user's mcp.json
+---@field mcp_list fun(output: string, names: string[]): cursor_agent.mcp.Row[] reads the output of `agent mcp list`
+---@field mcp_tools fun(output: string): cursor_agent.mcp.Tool[] reads the output of `agent mcp list-tools`
 ---@field notice fun(key: cursor_agent.Key, text: string): boolean?, string? adds a line to the transcript
 ---@field delete_session fun(key: cursor_agent.Key, session_id: string): integer?, string?
 ---@field logout fun(key: cursor_agent.Key): integer?, string?
@@ -128,6 +134,16 @@
 ---@field bytes integer
 ---@field text string how it begins, secrets removed
 
+---@class (exact) cursor_agent.Where
+---@field cwd string
+---@field env table<string, string> on top of Neovim's own environment
+
+---@class (exact) cursor_agent.Errand
+---@field command string[]
+---@field env table<string, string> on top of Neovim's own environment
+---@field cwd string
+---@field timeout_ms integer
+
 ---@class (exact) cursor_agent.OpenSpec
 ---@field agent string the name in `agents`
 ---@field command string[]
@@ -144,6 +160,7 @@
 ---@field model string?
 ---@field options table<string, string|boolean>?
 ---@field mcp_servers table[]? as in session/new
+---@field mcp_files "all"|"user"|"none"|string[]|nil which servers of Cursor's mcp.json it is given
 ---@field additional_directories string[]?
 ---@field lookup boolean? only to look something up: no session is made
 

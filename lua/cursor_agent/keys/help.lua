@@ -23,6 +23,7 @@ local SECTIONS = {
   { kind = "reader", title = "In an output, an explanation or an export" },
   { kind = "subagent", title = "In a subagent's buffer" },
   { kind = "review", title = "In the list of changes" },
+  { kind = "mcp", title = "In the list of MCP servers" },
   { kind = "code", title = "In the code, where changes are undecided" },
 }
 

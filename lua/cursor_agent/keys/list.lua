@@ -1,6 +1,6 @@
 -- The actions there are: what each is called, what it is for, and its keys in each kind of buffer. `actions.lua` does them.
 
----@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"code"
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"mcp"|"code"
 
 ---@class (exact) cursor_agent.Action
 ---@field name string
@@ -443,7 +443,7 @@ return {
   {
     name = "reader-close",
     desc = "Close the window and go back",
-    keys = { log = { "q" }, reader = { "q" }, subagent = { "q" } },
+    keys = { log = { "q" }, reader = { "q" }, subagent = { "q" }, mcp = { "q" } },
   },
   {
     name = "hunk-next",
@@ -540,6 +540,50 @@ return {
     keys = { review = { "q" } },
   },
   {
+    name = "mcp",
+    desc = "List the MCP servers",
+  },
+  {
+    name = "mcp-open",
+    desc = "Open the server in its file",
+    keys = { mcp = { "<CR>" } },
+  },
+  {
+    name = "mcp-enable",
+    desc = "Enable and approve the server",
+    keys = { mcp = { "e" } },
+  },
+  {
+    name = "mcp-disable",
+    desc = "Disable the server",
+    keys = { mcp = { "d" } },
+  },
+  {
+    name = "mcp-login",
+    desc = "Log in to the server",
+    keys = { mcp = { "L" } },
+  },
+  {
+    name = "mcp-tools",
+    desc = "Show or hide the server's tools",
+    keys = { mcp = { "t" } },
+  },
+  {
+    name = "mcp-edit",
+    desc = "Edit the project's mcp.json",
+    keys = { mcp = { "E" } },
+  },
+  {
+    name = "mcp-edit-user",
+    desc = "Edit the user's mcp.json",
+    keys = { mcp = { "U" } },
+  },
+  {
+    name = "mcp-refresh",
+    desc = "Ask again",
+    keys = { mcp = { "R" } },
+  },
+  {
     name = "help",
     desc = "List the keys",
     keys = {
@@ -556,6 +600,7 @@ return {
       reader = { "g?" },
       subagent = { "g?" },
       review = { "g?" },
+      mcp = { "g?" },
     },
   },
 }

@@ -1,0 +1,54 @@
+//! What Lua calls around the sessions: commands run for what they print, and Cursor's MCP servers.
+
+use mlua::{Lua, Table, Value};
+
+use super::module::{answer, driver, read, to_lua};
+use crate::errand::Errand;
+use crate::mcp::Place;
+
+/// Adds the functions.
+pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
+    module.set(
+        "run",
+        lua.create_function(|lua, errand: Value| {
+            let errand: Errand = read(lua, errand, "errand")?;
+            answer(lua, driver().map(|driver| driver.run(errand).0))
+        })?,
+    )?;
+    module.set(
+        "mcp_servers",
+        lua.create_function(|lua, place: Value| {
+            let place: Place = read(lua, place, "place")?;
+            let work = move || serde_json::to_value(place.overview()).map_err(|e| e.to_string());
+            answer(lua, driver().map(|driver| driver.compute(work).0))
+        })?,
+    )?;
+    module.set(
+        "mcp_check",
+        lua.create_function(|lua, (place, text): (Value, mlua::LuaString)| {
+            let place: Place = read(lua, place, "place")?;
+            to_lua(lua, &place.check(&text.to_string_lossy()))
+        })?,
+    )?;
+    module.set(
+        "mcp_paths",
+        lua.create_function(|lua, place: Value| {
+            let place: Place = read(lua, place, "place")?;
+            let user = place.user_path().map(|path| path.display().to_string());
+            let paths = (place.project_path().display().to_string(), user);
+            to_lua(lua, &paths)
+        })?,
+    )?;
+    module.set(
+        "mcp_list",
+        lua.create_function(|lua, (output, known): (mlua::LuaString, Vec<String>)| {
+            to_lua(lua, &::mcp::cli::list(&output.to_string_lossy(), &known))
+        })?,
+    )?;
+    module.set(
+        "mcp_tools",
+        lua.create_function(|lua, output: mlua::LuaString| {
+            to_lua(lua, &::mcp::cli::tools(&output.to_string_lossy()))
+        })?,
+    )
+}
