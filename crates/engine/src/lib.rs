@@ -11,7 +11,7 @@
 //! - [`sessions`] — a conversation: `session.rs`, `start.rs` (new, load, resume, list), `switch.rs` (modes, models,
 //!   options), `turn.rs` (prompts, queue, cancel), `told_failure.rs` (failures told as answers), `transcript.rs` and
 //!   `entry.rs`, `subagents.rs` (sessions inside sessions), `todos.rs`, `context.rs` (how full the context is),
-//!   `watching.rs` (what the review hears).
+//!   `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears).
 //! - [`tools`] — tool calls: `tool_call.rs`, `tool_result.rs`, `diff.rs` (its words, its headers), `output.rs` (what a
 //!   command wrote, as a terminal would show it), `terminals.rs`.
 //! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: permissions, files, terminals,

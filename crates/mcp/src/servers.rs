@@ -230,18 +230,18 @@ mod tests {
     fn an_address_is_passed_by_its_transport() {
         let text =
             r#"{"url":"https://x/${env:TOKEN}","headers":{"Authorization":"Bearer ${env:TOKEN}"}}"#;
-        let passed = passed(text, None).unwrap();
+        let http = passed(text, None).unwrap();
         assert_eq!(
-            serde_json::to_value(&passed.server).unwrap(),
+            serde_json::to_value(&http.server).unwrap(),
             serde_json::json!({
                 "type": "http", "name": "a", "url": "https://x/s3cret",
                 "headers": [{ "name": "Authorization", "value": "Bearer s3cret" }],
             })
         );
-        assert!(passed.secrets.iter().any(|known| known == "s3cret"));
+        assert!(http.secrets.iter().any(|known| known == "s3cret"));
         let text = r#"{"type":"sse","url":"https://x"}"#;
-        let passed = super::tests::passed(text, None).unwrap();
-        assert!(matches!(passed.server, McpServer::Sse(_)));
+        let sse = passed(text, None).unwrap();
+        assert!(matches!(sse.server, McpServer::Sse(_)));
     }
 
     #[test]

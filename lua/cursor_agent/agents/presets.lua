@@ -31,7 +31,7 @@ local M = {}
 ---@return table[]
 function M.servers(servers)
   if not servers or vim.islist(servers) then
-    return vim.deepcopy(servers or {})
+    return vim.deepcopy(servers or {}) --[[@as table[] ]]
   end
   local list = {} ---@type table[]
   for name, server in vim.spairs(servers) do

@@ -63,7 +63,13 @@ local function watch(buf, place)
       if first then
         local path = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ":~:.")
         local more = #problems > 1 and (" (and %d more)"):format(#problems - 1) or ""
-        notify.notify(("%s:%d: %s%s"):format(path, first.line, first.message, more), first.fatal and "error" or "warn")
+        -- Later: beside what Neovim says of the write it would stop the user with "Press ENTER".
+        vim.schedule(function()
+          notify.notify(
+            ("%s:%d: %s%s"):format(path, first.line, first.message, more),
+            first.fatal and "error" or "warn"
+          )
+        end)
       end
       events.emit("mcp saved")
     end,
@@ -86,7 +92,11 @@ function M.open(path, place, line, column)
   if not shown then
     -- Unsaved text of the user stays where it is.
     local open = vim.bo[here].modified and not vim.o.hidden and "split" or "edit"
-    local ok, problem = pcall(vim.api.nvim_cmd, { cmd = code and open or "split", args = { path }, magic = { file = false } }, {})
+    local ok, problem = pcall(
+      vim.api.nvim_cmd,
+      { cmd = code and open or "split", args = { path }, magic = { file = false, bar = false } },
+      {}
+    )
     if not ok then
       return nil, (tostring(problem):gsub("^.-(E%d+: )", "%1"))
     end

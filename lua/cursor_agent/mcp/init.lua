@@ -87,8 +87,8 @@ local function draw()
   for _, mark in ipairs(marks) do
     local length = #lines[mark.row]
     if mark.from < length then
-      local opts = { end_col = math.min(mark.to, length), hl_group = mark.hl }
-      vim.api.nvim_buf_set_extmark(buf, NS, mark.row - 1, mark.from, opts)
+      local last = mark.to < length and mark.to or length
+      vim.api.nvim_buf_set_extmark(buf, NS, mark.row - 1, mark.from, { end_col = last, hl_group = mark.hl })
     end
   end
 end
@@ -354,7 +354,7 @@ function M.tools(name)
         lines[#lines + 1] = ("%s(%s)"):format(tool.name, tool.arguments)
       end
       if #lines == 2 then
-        lines[3] = "none"
+        lines[#lines + 1] = "none"
       end
       scratch.open(lines, { name = "mcp-tools" })
     end)

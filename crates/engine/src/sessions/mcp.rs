@@ -92,8 +92,8 @@ impl Engine {
             true => Choice::None,
             false => session.wanted.mcp_files.clone(),
         };
-        if choice == Choice::None && !(agent.is_cursor() && !session.wanted.mcp_servers.is_empty())
-        {
+        let nothing_twice = !agent.is_cursor() || session.wanted.mcp_servers.is_empty();
+        if choice == Choice::None && nothing_twice {
             return false;
         }
         session.phase = Phase::Waiting;
