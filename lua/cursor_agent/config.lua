@@ -172,6 +172,7 @@ M.schema = {
   field("keymaps.reader.*", "keys", nil, "Keys of an output, an explanation or an export by action; false for none."),
   field("keymaps.subagent.*", "keys", nil, "Keys of a subagent's buffer by action; false for none. See `g?`."),
   field("keymaps.review.*", "keys", nil, "Keys of the list of changes by action; false for none. See `g?`."),
+  field("keymaps.mcp.*", "keys", nil, "Keys of the list of MCP servers by action; false for none. See `g?`."),
   field("keymaps.code.*", "keys", nil, "Keys in the code, where changes are undecided; false for none. See `g?`."),
 }
 
@@ -213,6 +214,7 @@ M.examples = {
   ["keymaps.reader.*"] = '{ "q", "<Esc>" }',
   ["keymaps.subagent.*"] = '"<Esc>"',
   ["keymaps.review.*"] = '"<F1>"',
+  ["keymaps.mcp.*"] = '"x"',
   ["keymaps.code.*"] = '"<Leader>hk"',
 }
 
@@ -232,6 +234,7 @@ M.example_actions = {
   ["keymaps.reader.*"] = "reader-close",
   ["keymaps.subagent.*"] = "reader-close",
   ["keymaps.review.*"] = "help",
+  ["keymaps.mcp.*"] = "mcp-disable",
   ["keymaps.code.*"] = "hunk-keep",
 }
 
