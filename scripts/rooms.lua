@@ -122,6 +122,20 @@ for module in vim.spairs(edges) do
   end
 end
 
+-- The map that init.lua opens with has every room and everything at the top, and nothing else.
+local map = assert(io.open(modules[""])):read("*a"):match("^(.-)\nrequire")
+for name, kind in vim.fs.dir("lua/" .. ROOT) do
+  local entry = kind == "directory" and name .. "/" or name:gsub("%.lua$", "")
+  if not (" " .. map):find(" " .. entry .. " ", 1, true) then
+    complain("%s: the map it opens with does not have `%s`", modules[""], entry)
+  end
+end
+for room in map:gmatch("\n%-%-   ([%w_]+/)") do
+  if not vim.uv.fs_stat(("lua/%s/%s"):format(ROOT, room)) then
+    complain("%s: the map it opens with has `%s`, which does not exist", modules[""], room)
+  end
+end
+
 for module, file in vim.spairs(modules) do
   local first = assert(io.open(file)):read("*l") or ""
   if not first:find("^%-%-%-?[ @]") then

@@ -102,7 +102,7 @@ local function hunks(name, what)
 end
 
 ---A key of the list of undecided changes.
----@param name "follow"|"decide"|"comment"|"close"
+---@param name "go"|"decide"|"comment"|"close"
 ---@param ... any
 ---@return fun()
 local function in_list(name, ...)
@@ -150,7 +150,7 @@ local DOES = {
     require("cursor_agent.chat.layout").enter_prompt(chat)
     return true
   end),
-  follow = call("cursor_agent.chat.links", "follow"),
+  follow = call("cursor_agent.chat.links", "open"),
   ["open-outside"] = call("cursor_agent.chat.links", "open_outside"),
   file = call("cursor_agent.chat.links", "file"),
   subagent = call("cursor_agent.chat.subagent", "here"),
@@ -239,7 +239,7 @@ local DOES = {
   ["previous-decision"] = decide("previous-decision"),
   ["decision-later"] = decide("decision-later"),
   ["decision-leave"] = decide("decision-leave"),
-  ["todos-follow"] = call("cursor_agent.decide.todos", "follow"),
+  ["todos-follow"] = call("cursor_agent.decide.todos", "go"),
   ["todos-close"] = call("cursor_agent.decide.todos", "close"),
   ["log-message"] = of_log("show_message"),
   ["log-filter"] = of_log("choose_method"),
@@ -269,7 +269,7 @@ local DOES = {
     notify.report(require("cursor_agent.review.list").open())
   end,
   checkpoints = call("cursor_agent.review.checkpoint", "choose"),
-  ["review-follow"] = in_list("follow"),
+  ["review-follow"] = in_list("go"),
   ["review-keep"] = in_list("decide", "keep"),
   ["review-undo"] = in_list("decide", "undo"),
   ["review-comment"] = in_list("comment"),

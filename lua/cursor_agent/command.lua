@@ -148,7 +148,7 @@ M.subcommands = {
     end,
   },
   prompt = {
-    desc = "Send a prompt; a range goes along as context. Without text, open the prompt",
+    desc = "Send a prompt; a range is attached as context. Without text, open the prompt",
     run = function(args)
       return require("cursor_agent.agents.welcome").enter(nil, function(agent)
         local chat, why = require("cursor_agent.chat").ensure({ agent = agent })
@@ -193,7 +193,7 @@ M.subcommands = {
     end),
   },
   restart = {
-    desc = "Start the agent anew and go on with the session",
+    desc = "Restart the agent and continue the session",
     words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.agents.control").restart(chat)
@@ -311,7 +311,7 @@ M.subcommands = {
     end),
   },
   conflicts = {
-    desc = "Settle files with both unsaved changes and changes of an agent",
+    desc = "Resolve files with both unsaved changes and changes of an agent",
     words = 0,
     run = function()
       return require("cursor_agent.decide").open_conflict()
@@ -480,7 +480,7 @@ local NOT_YET = { cloud = true }
 local function too_many(name, count, words)
   local left = table.concat(words, " ", count + 1)
   if count == 0 then
-    return ("`%s` takes nothing after it, not `%s`"):format(name, left)
+    return ("`%s` takes no arguments, got `%s`"):format(name, left)
   end
   return ("`%s` takes %s, not `%s` as well"):format(name, format.plural(count, "word"), left)
 end
@@ -499,10 +499,10 @@ function M.run(args)
   end
   local subcommand = M.subcommands[name]
   if not subcommand and NOT_YET[name] then
-    notify.notify(("`%s` is not there yet (:help cursor-agent-not-yet)"):format(name), "error")
+    notify.notify(("`%s` is not implemented yet (:help cursor-agent-not-yet)"):format(name), "error")
     return
   elseif not subcommand then
-    notify.notify(("there is no subcommand `%s`; known are %s"):format(name, table.concat(M.names(), ", ")), "error")
+    notify.notify(("unknown subcommand `%s`; expected one of %s"):format(name, table.concat(M.names(), ", ")), "error")
     return
   end
   local words = vim.split(rest or "", "%s+", { trimempty = true })

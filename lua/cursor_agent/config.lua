@@ -101,7 +101,7 @@ M.schema = {
 
   field("prompt.autocomplete", "boolean", true, "Offer completion while typing `/` or `@`, where no plugin does."),
   field("prompt.history_size", "integer", 200, "Prompts remembered for each directory."),
-  field("prompt.paste_lines", "integer", 40, "Pasted text of so many lines goes along as an attachment; 0 never."),
+  field("prompt.paste_lines", "integer", 40, "Pasted text of at least this many lines becomes an attachment; 0 never."),
   field(
     "prompt.unsaved",
     "string",

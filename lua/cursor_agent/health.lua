@@ -1,4 +1,4 @@
--- `:checkhealth cursor_agent`: what is missing or wrong, each with the step that mends it.
+-- `:checkhealth cursor_agent`: what is missing or wrong, each with the step that fixes it.
 
 require("cursor_agent.parts")
 
@@ -6,7 +6,7 @@ local M = {}
 
 local redact = require("cursor_agent.bridge.redact")
 
----`vim.health`, with secrets taken out of everything that is said. A report is made to be shown to others.
+---`vim.health`, with secrets taken out of every line. A report is made to be shown to others.
 local health = setmetatable({}, {
   __index = function(_, name)
     return function(text, advice)
@@ -214,7 +214,7 @@ local function check_agents()
   local ready = bridge.load()
   local checks = {} ---@type cursor_agent.health.Check[]
   local names = vim.tbl_filter(function(name)
-    -- The same program as `cursor`, told of there.
+    -- The same program as `cursor`, reported there.
     return name ~= "cursor-headless" or name == chosen
   end, config.agent_names())
   for _, name in ipairs(names) do
@@ -246,7 +246,7 @@ local function check_agents()
       health.start(("Agent %s%s"):format(check.name, is_chosen and " (used for new chats)" or ""))
     end
     if check.problem then
-      health.error(check.problem, "Mend the function, or set CURSOR_API_KEY in the environment instead.")
+      health.error(check.problem, "Fix the function, or set CURSOR_API_KEY in the environment instead.")
     end
     if here then
       local version = check.version()

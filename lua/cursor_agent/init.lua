@@ -1,5 +1,31 @@
 -- The public interface: what commands, mappings and other people's configs call.
 --
+-- The map. Each file opens with what it is for; `make lint` keeps it true that no module requires itself in a circle, that
+-- only bridge/ holds the library, and that no room knows the top.
+--
+-- The top
+--   init         this file                            command   `:CursorAgent {subcommand}`
+--   config       the options, their checks, defaults  actions   what each action does, by name
+--   notify       every message to the user            health    `:checkhealth cursor_agent`
+--   parts        which part hears of which event: the only file that names them all
+--
+-- The rooms, from the library to the screen
+--   bridge/      the library: loading it, calling it, the changes it tells (how long and how much at once), events, redaction
+--   render/      pure: an entry becomes lines and marks. tool, message, todos, notice, diff, ansi; icons and format
+--   colour/      highlight groups, diff colours, syntax colours of what is visible, and which text is safe to parse
+--   keys/        the actions there are and their keys, mapping them, `g?`
+--   window/      the code window, buffers to read in, a terminal; windows that open and close without moving others
+--   files/       text between agent, buffer and disk: reads, writes, reloads, conflicts; private files, what outlives Neovim
+--   chat/        a chat: its buffer (transcript and what it is made of, folds, tail), windows (layout, dress, winbar),
+--                and what keys do in it (links, jump, code, output, subagent, pick)
+--   prompt/      the prompt: attachments (context), pastes, sending, the queue, drafts, history, the bar above it
+--   completion/  `/` and `@` in the prompt, and the sources for blink.cmp and nvim-cmp
+--   decide/      decisions: the queue and its guard delay, the card, its frame and place; permission, question, plan,
+--                conflict; rules; the todos panel; calling the user who looks elsewhere
+--   review/      what agents changed: hunks in the code, the list, keep and undo, checkpoints, comments
+--   agents/      presets, starting, login, sign-in, status, the protocol log, what to do when one is missing
+--   install/     how the library gets to the user
+--
 -- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.
 -- A call that cannot do what it was asked returns nil and a message; it never raises for what a user can cause.
 
@@ -40,7 +66,7 @@ local function deferrable(work)
       vim.schedule(function()
         require("cursor_agent.notify").report(work(vim.F.unpack_len(args)))
       end)
-      return nil, "put off until the editor may be touched: this was called in a fast event"
+      return nil, "called in a fast event: it runs as soon as the editor may be touched"
     end
     return work(...)
   end
@@ -94,7 +120,7 @@ end)
 ---Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
 ---@param text string
 ---@param opts? cursor_agent.PromptOpts
----@return integer? number of the prompt; 0 while it waits for what goes along, as a `@diff` that git is asked for
+---@return integer? number of the prompt; 0 while it waits for an attachment, such as a `@diff` from git
 ---@return string?
 M.prompt = deferrable(function(text, opts)
   return require("cursor_agent.chat.sessions").prompt(text, opts)

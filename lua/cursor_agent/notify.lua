@@ -14,7 +14,7 @@ local LEVELS = {
 ---A longer message is cut: no person reads more of one.
 local MOST_BYTES = 8 * 1024
 
----So many lines of it go to `:messages`. Each costs a look at the screen.
+---This many lines of it go to `:messages`. Each costs a look at the screen.
 local MOST_PIECES = 24
 
 ---@alias cursor_agent.Level "info"|"warn"|"warning"|"error"
@@ -109,7 +109,7 @@ function M.once(message, level)
   end
 end
 
----A person who waits for an answer is told after so long.
+---A user who waits for an answer is told after this long.
 M.SLOW_MS = 10000
 
 ---Says so when an agent does not answer what a person has asked it. It may still do.

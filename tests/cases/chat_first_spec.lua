@@ -49,7 +49,7 @@ end)
 T.case("an unknown subcommand says so and lists the known ones", function(nvim)
   nvim:keys(":CursorAgent frobnicate<CR>")
   nvim:wait_screen("(:messages)")
-  T.contains(nvim:messages(), "there is no subcommand `frobnicate`")
+  T.contains(nvim:messages(), "unknown subcommand `frobnicate`")
   T.contains(nvim:messages(), "cancel, checkpoint, close")
 end)
 
@@ -93,7 +93,7 @@ T.case("messages go through a plugin's vim.notify whole, and never stop Neovim's
   ]])
   nvim:cmd("CursorAgent frobnicate")
   local told = nvim:lua("return _G.told[1]")
-  T.contains(told[1], "cursor-agent: there is no subcommand `frobnicate`")
+  T.contains(told[1], "cursor-agent: unknown subcommand `frobnicate`")
   T.eq({ told[2], told[3] }, { vim.log.levels.ERROR, "cursor-agent" })
 end)
 
@@ -103,7 +103,7 @@ T.case("words that a subcommand does not take are named, and nothing is done", {
   nvim:wait_state("idle")
   for _, command in ipairs({ "stop", "restart", "close" }) do
     nvim:keys(("<Esc>:CursorAgent %s claude now<CR>"):format(command))
-    nvim:wait_screen(("`%s` takes nothing after it, not `claude now`"):format(command))
+    nvim:wait_screen(("`%s` takes no arguments, got `claude now`"):format(command))
   end
   nvim:keys(":CursorAgent new test demo<CR>")
   nvim:wait_screen("`new` takes 1 word, not `demo` as well")

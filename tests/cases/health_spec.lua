@@ -1,4 +1,4 @@
--- `:checkhealth cursor_agent`: each thing that can be wrong is named with the step that mends it.
+-- `:checkhealth cursor_agent`: each thing that can be wrong is named with the step that fixes it.
 
 local T = require("harness")
 
@@ -96,7 +96,7 @@ T.case("a function for a key that fails is named, by the chat and by checkhealth
   T.eq(child:lua("return { require('cursor_agent').open() }"), { vim.NIL, said })
   local text = health(child)
   T.contains(text, "ERROR " .. said)
-  T.contains(text, "Mend the function")
+  T.contains(text, "Fix the function")
   T.contains(text, "Optional plugins")
   child:keys(":CursorAgent<CR>")
   child:wait(function()

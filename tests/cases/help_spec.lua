@@ -159,7 +159,7 @@ T.case("what the agent and others can do and the plugin cannot is named as such"
     if not there then
       child:keys((":CursorAgent %s<CR>"):format(name))
       child:wait(function()
-        return child:messages():find(("`%s` is not there yet"):format(name), 1, true)
+        return child:messages():find(("`%s` is not implemented yet"):format(name), 1, true)
       end, "the message about " .. name)
     end
   end

@@ -5,7 +5,7 @@ local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
----The agent goes on for so long after it was asked: what it answered may lead to a chat.
+---The agent keeps running for this long after it was asked: what it answered may lead to a chat.
 local LINGER_MS = 60 * 1000
 
 ---@class (exact) cursor_agent.lookup.Open
@@ -33,7 +33,7 @@ function M.key()
   end
   local agent, name = config.agent()
   if not agent then
-    return nil, ("there is no agent `%s`; known are %s"):format(name, table.concat(config.agent_names(), ", "))
+    return nil, ("unknown agent `%s`; expected one of %s"):format(name, table.concat(config.agent_names(), ", "))
   end
   local cwd = vim.fs.normalize(vim.fn.getcwd())
   timer = timer or assert(vim.uv.new_timer())

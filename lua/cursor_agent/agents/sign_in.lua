@@ -38,7 +38,7 @@ function M.given(name, agent, spec)
   return bridge.sign_in(spec)
 end
 
----Whether a status command says that nobody is logged in.
+---Whether a status command says that the user is not logged in.
 ---@param said string
 ---@return boolean
 function M.is_signed_out(said)

@@ -135,7 +135,7 @@ end
 function M.open(chat)
   local agent, name = config.agent(chat and chat.agent)
   if not agent then
-    return nil, ("there is no agent `%s`; known are %s"):format(name, table.concat(config.agent_names(), ", "))
+    return nil, ("unknown agent `%s`; expected one of %s"):format(name, table.concat(config.agent_names(), ", "))
   end
   local spec, problem = presets.spec(name, agent)
   local ready = bridge.load()

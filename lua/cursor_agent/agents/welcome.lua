@@ -100,7 +100,7 @@ function M.enter(agent, go, fresh)
   local name = agent or config.get().agent
   local chat = not fresh and chats.current()
   local serves = chat and (not agent or chat.agent == agent)
-  -- Without a user interface there is nobody to ask, and without the library nothing to offer.
+  -- Without a user interface the user cannot be asked, and without the library nothing to offer.
   if serves or not is_missing(name) or #vim.api.nvim_list_uis() == 0 or not bridge.load() then
     return go(agent)
   end

@@ -5,10 +5,10 @@ local native = require("cursor_agent.bridge.native")
 
 local M = {}
 
----Work at one go. More would be felt while typing.
+---Work at once. More would be felt while typing.
 local BUDGET_NS = 3e6
 
----Taken from the library at one go. Making the tables takes time as well, which nothing can interrupt.
+---Taken from the library at once. Making the tables takes time as well, which nothing can interrupt.
 local BATCH_BYTES = 4 * 1024
 
 local taken = {} ---@type cursor_agent.Change[] taken and not dealt with yet
@@ -73,7 +73,7 @@ local function next_change()
   return change
 end
 
----Drops what was taken of a session's entries and not dealt with yet: they are about to be told of again.
+---Drops what was taken of a session's entries and not dealt with yet: the library is about to send them again.
 ---@param key cursor_agent.Key
 function M.forget_entries(key)
   local left = {} ---@type cursor_agent.Change[]
@@ -110,7 +110,7 @@ function M.drain()
   until over
   events.emit("drained", over and M.is_behind())
   if over then
-    -- Also where nothing is known to be left: what comes while the library waits to be asked wakes nobody a second time,
+    -- Also where nothing is known to be left: what comes while the library waits to be asked wakes Neovim no second time,
     -- and what was taken before may have used up the wake-up.
     again = again or assert(vim.uv.new_timer())
     again:start(1, 0, vim.schedule_wrap(M.drain))

@@ -49,7 +49,7 @@ local function open_library()
   return native
 end
 
----Runs on the main state; called through `:lua` by `get` and by nobody else.
+---Runs on the main state; called only by `get`, through `:lua`.
 function M.load_on_main_state()
   local ok, native, why = pcall(open_library)
   if not ok then

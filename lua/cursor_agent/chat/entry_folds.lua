@@ -1,4 +1,4 @@
--- Which entries of a transcript are folded, and how each window has them: what someone has opened or closed stays so.
+-- Which entries of a transcript are folded, and how each window has them: what the user opened or closed stays that way.
 
 local folds = require("cursor_agent.chat.folds")
 
@@ -10,7 +10,7 @@ local folds = require("cursor_agent.chat.folds")
 ---@class cursor_agent.EntryFolds
 ---@field private transcript cursor_agent.Transcript
 ---@field private waiting boolean folds are made when the user has selected what they want
----@field private refold table<integer, cursor_agent.transcript.Refold> by entry whose fold is made anew after this batch
+---@field private refold table<integer, cursor_agent.transcript.Refold> by entry whose fold is made again after this batch
 local EntryFolds = {}
 EntryFolds.__index = EntryFolds
 
@@ -162,7 +162,7 @@ function EntryFolds:make()
   end
 end
 
----The outermost entry whose fold an entry's lines have been in so far: it is made anew as a whole. A new one is only put
+---The outermost entry whose fold an entry's lines have been in so far: it is made again as a whole. A new one is only put
 ---around what is there.
 ---@private
 ---@param index integer
@@ -233,7 +233,7 @@ function EntryFolds:of_entry(win, index, before)
     return nil
   end
   local line = vim.api.nvim_win_get_cursor(win)[1] - 1
-  local reading = line >= first and line <= last and not self.transcript.tail:follows(win)
+  local reading = line >= first and line <= last and not self.transcript.tail:is_pinned(win)
   local closed = fold.closed
   local was, old ---@type boolean?, cursor_agent.transcript.Fold?
   if before then

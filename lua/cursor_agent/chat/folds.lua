@@ -29,7 +29,7 @@ end
 ---@field closed boolean
 
 ---@class (exact) cursor_agent.folds.Change
----@field top integer first line of what is folded anew
+---@field top integer first line of what is folded again
 ---@field bottom integer last line
 ---@field known boolean there was a fold of ours
 ---@field folds cursor_agent.folds.Fold[] there are now
@@ -71,7 +71,7 @@ local function make(fold)
   end
 end
 
----Makes folds of a window anew.
+---Makes folds of a window again.
 ---@param win integer
 ---@param changes cursor_agent.folds.Change[] what is known of them does not overlap
 function M.update(win, changes)

@@ -11,10 +11,10 @@ local M = {}
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_follow", {})
 
 ---News within this time are one: the last of them is shown.
-local SETTLE_MS = 60
+local PAUSE_MS = 60
 ---A larger file is not opened by itself: that would be felt.
 local MAX_BYTES = 4 * 1024 * 1024
----So many lines at most stand out.
+---This many lines at most stand out.
 local GLOW_LINES = 400
 
 ---@class (exact) cursor_agent.follow.Place
@@ -25,7 +25,7 @@ local GLOW_LINES = 400
 local on ---@type boolean? nil: as the options say
 local chosen ---@type integer? the window things are shown in
 local wanted ---@type cursor_agent.follow.Place?
-local settle ---@type uv.uv_timer_t?
+local pause ---@type uv.uv_timer_t?
 
 ---@type table<string, string> by tool call: what was shown of it
 local seen = {}
@@ -162,9 +162,9 @@ end
 ---@param place cursor_agent.follow.Place
 local function show_soon(place)
   wanted = place
-  settle = settle or assert(vim.uv.new_timer())
-  settle:start(
-    SETTLE_MS,
+  pause = pause or assert(vim.uv.new_timer())
+  pause:start(
+    PAUSE_MS,
     0,
     vim.schedule_wrap(function()
       local now = wanted
@@ -270,8 +270,8 @@ turn_off = function()
   on = false
   choose(nil)
   wanted, seen = nil, {}
-  if settle and not settle:is_closing() then
-    settle:stop()
+  if pause and not pause:is_closing() then
+    pause:stop()
   end
   require("cursor_agent.colour.glow").stop()
 end

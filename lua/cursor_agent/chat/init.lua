@@ -62,7 +62,7 @@ function M.new(opts)
   opts = opts or {}
   local agent, name = config.agent(opts.agent)
   if not agent then
-    return nil, ("there is no agent `%s`; known are %s"):format(name, table.concat(config.agent_names(), ", "))
+    return nil, ("unknown agent `%s`; expected one of %s"):format(name, table.concat(config.agent_names(), ", "))
   end
   local ready, why = bridge.load()
   if not ready then

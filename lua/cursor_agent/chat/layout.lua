@@ -408,7 +408,7 @@ vim.api.nvim_create_autocmd("VimResized", {
 
 vim.api.nvim_create_autocmd("WinResized", {
   group = GROUP,
-  desc = "cursor-agent: in a window of another size the chat still follows, and the prompt is as high as its text",
+  desc = "cursor-agent: in a window of another size the chat stays at its end, and the prompt is as high as its text",
   callback = function()
     if not vim.api.nvim_get_mode().mode:find("^[ni]") then
       return

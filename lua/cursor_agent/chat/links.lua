@@ -62,7 +62,7 @@ end
 
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
-function M.follow(chat)
+function M.open(chat)
   local line = vim.api.nvim_win_get_cursor(0)[1]
   local tool, task = tool_here(chat)
   if tool and task and tool.task and not tool.decision then

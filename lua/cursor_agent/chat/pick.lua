@@ -295,7 +295,7 @@ function M.add_context()
     return
   end
   chat.prompt:attach(item)
-  notify.notify(item.label .. " goes along with the next prompt")
+  notify.notify(item.label .. " is attached to the next prompt")
 end
 
 return M

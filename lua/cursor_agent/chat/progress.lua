@@ -33,7 +33,7 @@ function M.on_status(chat)
   local status = chat.status
   local before = running[chat.key]
   if status.state == "running" or status.state == "waiting" then
-    local done, all = require("cursor_agent.render.plan").progress(status.todos or {})
+    local done, all = require("cursor_agent.render.todos").progress(status.todos or {})
     local percent = all > 0 and math.min(99, math.floor(100 * done / all)) or 0
     if percent ~= before then
       running[chat.key] = percent

@@ -11,7 +11,7 @@ local M = {}
 ---Plugins that draw from the buffer's markdown tree.
 local READERS = { "render-markdown", "markview" }
 
----So many of the last entries are told about; more would be felt.
+---This many of the last entries are listed; more would be felt.
 local MAX_ENTRIES = 400
 
 ---@class (exact) cursor_agent.regions.Verdict
@@ -88,7 +88,7 @@ function M.fence(transcript)
   end)
 end
 
----Brings the regions up to date, where somebody reads them. At once: readers draw as soon as the text has changed, and
+---Brings the regions up to date, where a plugin reads them. At once: readers draw as soon as the text has changed, and
 ---not again until it does.
 ---@param transcript cursor_agent.Transcript
 function M.update(transcript)

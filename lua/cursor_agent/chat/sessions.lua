@@ -71,7 +71,7 @@ end
 ---Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
 ---@param text string
 ---@param opts? cursor_agent.PromptOpts
----@return integer? number of the prompt; 0 while it waits for what is attached, as a `@diff` that git is asked for
+---@return integer? number of the prompt; 0 while it waits for an attachment, such as a `@diff` from git
 ---@return string?
 function M.prompt(text, opts)
   opts = opts or {}

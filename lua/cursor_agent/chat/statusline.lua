@@ -8,7 +8,7 @@ local M = {}
 
 local used = false
 
----Cheap enough for every redraw: it reads what the last status said and asks nobody.
+---Cheap enough for every redraw: it reads the last status and asks nothing.
 ---@return string
 function M.text()
   used = true
@@ -30,7 +30,7 @@ function M.text()
   if (status.queued or 0) > 0 then
     words[#words + 1] = status.queued .. " queued"
   end
-  local done, all = require("cursor_agent.render.plan").progress(status.todos or {})
+  local done, all = require("cursor_agent.render.todos").progress(status.todos or {})
   if all > 0 then
     words[#words + 1] = ("%d/%d"):format(done, all)
   end

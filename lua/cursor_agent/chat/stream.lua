@@ -2,7 +2,7 @@
 
 local NS = require("cursor_agent.chat.namespaces")
 local blocks = require("cursor_agent.render.block")
-local decor = require("cursor_agent.chat.decor")
+local redraw = require("cursor_agent.chat.redraw")
 local message = require("cursor_agent.render.message")
 
 ---@class (partial) cursor_agent.Transcript
@@ -149,7 +149,7 @@ function Transcript:message(index, entry, fresh)
     self.folds:set(index, first + item.gap, past - 1, self.fold_thoughts)
   end
   if ended and not thought then
-    decor.refresh(self.buf)
+    redraw.refresh(self.buf)
   end
 end
 

@@ -1,4 +1,4 @@
--- Keeps windows at the end of a chat while text comes, those that stand there, and counts what the others have not seen.
+-- Keeps a window that is at the end of a chat at its end while text comes (it is pinned), and counts what others have not seen.
 
 ---@class (exact) cursor_agent.tail.Hidden
 ---@field rows integer at the foot of the window that cannot be seen
@@ -7,22 +7,22 @@
 
 ---@class cursor_agent.Tail
 ---@field private buf integer
----@field private places table<integer, integer|false>? by window: the cursor's line, if it follows; as it was when the batch began
----@field private followed integer when windows were last moved
+---@field private places table<integer, integer|false>? by window: the cursor's line, if it is pinned; as it was when the batch began
+---@field private scrolled_at integer when windows were last moved
 ---@field private before integer lines there were when the batch began
 ---@field private bytes integer there were when the batch began
----@field private base table<integer, integer> by window that does not follow: lines there were when it stopped
+---@field private base table<integer, integer> by window that is not pinned: lines there were when it stopped
 ---@field private size table<integer, integer> by such a window: bytes there were then
 ---@field private owed table<integer, integer> by window that could not be moved: the line its cursor was left on
 ---@field private hidden table<integer, cursor_agent.tail.Hidden> by window that something lies over
----@field private put table<integer, integer[]> by window whose last line is higher than itself: the cursor, as it was put
----@field private full table<integer, boolean> by window that follows: whether text filled it when the batch began
+---@field private put table<integer, integer[]> by window whose last line is taller than itself: the cursor, as it was put
+---@field private full table<integer, boolean> by window that is pinned: whether text filled it when the batch began
 local Tail = {}
 Tail.__index = Tail
 
 local M = {}
 
----While text comes faster than it can be shown, windows follow it this often. Scrolling is what drawing costs most.
+---While text comes faster than it can be shown, windows scroll this often. Scrolling is what drawing costs most.
 local FLOOD_FRAME_MS = 50
 
 ---@param buf integer
@@ -30,7 +30,7 @@ local FLOOD_FRAME_MS = 50
 function M.new(buf)
   return setmetatable({
     buf = buf,
-    followed = 0,
+    scrolled_at = 0,
     before = 1,
     bytes = 0,
     base = {},
@@ -97,7 +97,7 @@ local function to_tail(win, last, grown, hidden, was_full)
   local info = vim.fn.getwininfo(win)[1]
   local height = info.height - (hidden and hidden.rows or 0)
   local rows_of_last = vim.api.nvim_win_text_height(win, { start_row = last - 1, end_row = last - 1 }).all
-  -- Of a line that is higher than the window Neovim shows the part the cursor is in.
+  -- Of a line that is taller than the window Neovim shows the part the cursor is in.
   vim.api.nvim_win_set_cursor(win, { last, rows_of_last > height and vim.v.maxcol or 0 })
   if not hidden and grown <= math.floor(height / 3) and (not was_full or is_full(win, last)) then
     -- Neovim scrolls by itself just as far as it must.
@@ -141,7 +141,7 @@ local function busy(win)
   return mode ~= "n" and mode:sub(1, 1) ~= "i"
 end
 
----Whether a window stands at the end. In a line higher than the window that takes more than to be on it: one may have gone
+---Whether a window stands at the end. In a line taller than the window that takes more than to be on it: one may have gone
 ---back in it to read.
 ---@private
 ---@param win integer
@@ -157,7 +157,7 @@ function Tail:stands(win, last)
   return not put or cursor[1] ~= put[1] or cursor[2] >= put[2] or in_last_row(win)
 end
 
----Moves a window to the end, and notes where in a line higher than the window its cursor is then.
+---Moves a window to the end, and notes where in a line taller than the window its cursor is then.
 ---@private
 ---@param win integer
 ---@param last integer
@@ -188,17 +188,17 @@ function Tail:note()
   self.bytes = vim.api.nvim_buf_get_offset(self.buf, self.before)
   for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
     local line = vim.api.nvim_win_get_cursor(win)[1]
-    local follows = self:stands(win, self.before) or self.owed[win] == line
+    local pinned = self:stands(win, self.before) or self.owed[win] == line
     self.owed[win] = nil
-    self.places[win] = follows and line or false
-    self.full[win] = follows and is_full(win, self.before) or nil
-    if not follows then
+    self.places[win] = pinned and line or false
+    self.full[win] = pinned and is_full(win, self.before) or nil
+    if not pinned then
       self:stop(win)
     end
   end
 end
 
----A window does not follow from here on.
+---A window is not pinned from here on.
 ---@private
 ---@param win integer
 function Tail:stop(win)
@@ -210,25 +210,25 @@ end
 ---Whether a window stood at the end when the batch began.
 ---@param win integer
 ---@return boolean
-function Tail:follows(win)
+function Tail:is_pinned(win)
   return self.places ~= nil and self.places[win] ~= nil and self.places[win] ~= false
 end
 
 ---Ends a batch of changes: windows that stood at the end stand there again.
 ---@param flood boolean more is to come at once: the windows need not show every step of it
 ---@return boolean moved
-function Tail:follow(flood)
+function Tail:scroll(flood)
   local places = self.places
   if not places then
     return false
   end
-  if flood and vim.uv.now() - self.followed < FLOOD_FRAME_MS then
+  if flood and vim.uv.now() - self.scrolled_at < FLOOD_FRAME_MS then
     for win, line in pairs(places) do
       places[win] = line and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_cursor(win)[1]
     end
     return false
   end
-  self.places, self.followed = nil, vim.uv.now()
+  self.places, self.scrolled_at = nil, vim.uv.now()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     return false
   end
@@ -265,13 +265,13 @@ function Tail:go(win)
     self.base[one] = nil
     self:move(one, last, math.huge)
     if self.places then
-      -- In the middle of a flood: it follows from here on.
+      -- In the middle of a flood: it is pinned from here on.
       self.places[one] = last
     end
   end
 end
 
----Something lies over the foot of a window. If that follows and a line cannot be seen there, it shows it above.
+---Something lies over the foot of a window. If that is pinned and a line cannot be seen there, it shows it above.
 ---@param win integer
 ---@param rows integer
 ---@param line fun(): integer the line
@@ -279,7 +279,7 @@ function Tail:hide(win, rows, line)
   local before = self.hidden[win]
   local hidden = { rows = rows, line = line, lifted = before ~= nil and before.lifted } ---@type cursor_agent.tail.Hidden
   self.hidden[win] = hidden
-  if busy(win) or not (self:follows(win) or self:is_at(win)) then
+  if busy(win) or not (self:is_pinned(win) or self:is_at(win)) then
     return
   end
   local at = vim.fn.screenpos(win, line(), 1).row
@@ -296,18 +296,18 @@ function Tail:unhide(win)
   local before = self.hidden[win]
   self.hidden[win] = nil
   local ours = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == self.buf
-  if ours and before and before.lifted and not busy(win) and (self:follows(win) or self:is_at(win)) then
+  if ours and before and before.lifted and not busy(win) and (self:is_pinned(win) or self:is_at(win)) then
     self:go(win)
   end
 end
 
----Lets go of a window that is about to go, and says what there is to know of it: nil where it follows, else the lines
+---Lets go of a window that is about to go, and says what there is to know of it: nil where it is pinned, else the lines
 ---that have been there to see.
 ---@param win integer
 ---@return integer?
 function Tail:leave(win)
   local last = vim.api.nvim_buf_line_count(self.buf)
-  local seen = not (self:follows(win) or self:is_at(win)) and (self.base[win] or last) or nil
+  local seen = not (self:is_pinned(win) or self:is_at(win)) and (self.base[win] or last) or nil
   self.base[win], self.size[win] = nil, nil
   self.owed[win], self.hidden[win], self.put[win], self.full[win] = nil, nil, nil, nil
   return seen

@@ -4,7 +4,7 @@
 -- buffer may show one of these blocks alone.
 
 local NS = require("cursor_agent.chat.namespaces")
-local decor = require("cursor_agent.chat.decor")
+local redraw = require("cursor_agent.chat.redraw")
 local entry_folds = require("cursor_agent.chat.entry_folds")
 local highlights = require("cursor_agent.colour.highlights")
 local painter = require("cursor_agent.colour.painter")
@@ -45,7 +45,7 @@ local render = require("cursor_agent.render")
 
 ---How the last window that went showed the chat.
 ---@class (exact) cursor_agent.transcript.Left
----@field seen integer? lines that have been there to see; nil: it followed
+---@field seen integer? lines that have been there to see; nil: it was pinned to the end
 ---@field view vim.fn.winsaveview.ret
 ---@field closed table<integer, boolean> by entry whose fold the user opened or closed
 
@@ -68,7 +68,7 @@ local render = require("cursor_agent.render")
 local Transcript = vim.tbl_extend(
   "error",
   require("cursor_agent.chat.positions"),
-  require("cursor_agent.chat.decorations"),
+  require("cursor_agent.chat.blocks"),
   require("cursor_agent.chat.stream")
 )
 Transcript.__index = Transcript
@@ -136,7 +136,7 @@ function M.new(buf, cwd, root)
   by_buffer[buf] = self
   regions.fence(self)
   highlights.setup()
-  decor.setup(M)
+  redraw.setup(M)
   painter.warm_up()
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = buf,
@@ -180,7 +180,7 @@ function Transcript:finish(flood)
       self.folds:make()
     end
   end
-  if self.tail:follow(flood) then
+  if self.tail:scroll(flood) then
     regions.update(self)
   end
 end

@@ -1,21 +1,21 @@
 -- Says which text may be given to a tree-sitter parser. A parser keeps what is open in 1024 bytes; markdown's aborts Neovim
--- when there is more, and others may. Text nested so deeply is nobody's writing: it stays as it is and is not parsed.
+-- when there is more, and others may. No person writes text nested so deeply: it stays as it is and is not parsed.
 
 local M = {}
 
----So many blocks of markdown may be open. Its parser has room for 254.
+---This many blocks of markdown may be open. Its parser has room for 254.
 local MOST_BLOCKS = 100
 
----So many levels of indentation: parsers that read them keep up to 8 bytes for each.
+---This many levels of indentation: parsers that read them keep up to 8 bytes for each.
 local MOST_LEVELS = 80
 
----So many brackets, and interpolations with them.
+---This many brackets, and interpolations with them.
 local MOST_BRACKETS = 120
 
----So many tags, without those of no content.
+---This many tags, without those of no content.
 local MOST_TAGS = 400
 
----So long may a word be that ends a heredoc, and all of those on one line.
+---This long may a word be that ends a heredoc, and all of those on one line.
 local LONGEST_WORD = 120
 local LONGEST_WORDS = 240
 

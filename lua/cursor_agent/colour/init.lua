@@ -39,7 +39,7 @@ local function code_piece(transcript, index)
   return function(pause)
     local spans = M.code(syntax.language_of(code.path), regex.filetype_of(code.path), code.text, pause)
     syntax.mark_in_steps(transcript.buf, NS, spans, code.text, pause, function()
-      -- Drawn anew meanwhile: the new lines have their own turn.
+      -- Drawn again meanwhile: the new lines have their own turn.
       if
         item.painting ~= item.drawn
         or not transcript.items[index]

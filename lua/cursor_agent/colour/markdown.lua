@@ -1,11 +1,11 @@
--- Parses markdown in steps: a paragraph full of marks that are never closed would take seconds at one go.
+-- Parses markdown in steps: a paragraph full of marks that are never closed would take seconds at once.
 
 local M = {}
 
 ---What is within the lines of markdown is parsed so much at a time.
 local SLICE_BYTES = 2 * 1024
 
----So many marks of one paragraph count. With each one that is not closed the parser has more ways to read the rest.
+---This many marks of one paragraph count. With each one that is not closed the parser has more ways to read the rest.
 local MOST_MARKS = 200
 
 ---How lines begin with which a paragraph ends: empty ones, headings, items of a list, and rows of a table, whose cells are

@@ -8,10 +8,10 @@ local M = {}
 ---While text comes faster than it can be shown, colours wait.
 local FLOOD_MS = 20
 
----Work at one go.
+---Work at once.
 local BUDGET_NS = 2e6
 
----What takes longer than a frame waits until nothing was typed for so long.
+---What takes longer than a frame waits until nothing was typed for this long.
 local STILL_MS = 200
 
 ---@class (exact) cursor_agent.painter.View

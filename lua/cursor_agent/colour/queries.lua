@@ -2,7 +2,7 @@
 
 local M = {}
 
----Patterns compiled at one go: few at first, and more as long as that is quick.
+---Patterns compiled at once: few at first, and more as long as that is quick.
 local FIRST_PATTERNS = 2
 local MOST_PATTERNS = 4
 ---A piece that takes longer makes the next one smaller, one that takes less makes it larger. Seconds on the processor: a
@@ -26,7 +26,7 @@ end
 
 local kept = {} ---@type any[]
 
----Compiles a query as a whole, for good. Neovim 0.10 forgets the result at the next garbage collection, unless somebody
+---Compiles a query as a whole, for good. Neovim 0.10 forgets the result at the next garbage collection, unless something
 ---holds what its cache holds; compiling it again for each new prompt or block would be felt.
 ---@param lang string
 ---@param name string
@@ -41,7 +41,7 @@ function M.whole(lang, name)
   return ok and query or nil
 end
 
----Whether somebody has put a query in place of the files by `vim.treesitter.query.set`.
+---Whether a query was put in place of the files by `vim.treesitter.query.set`.
 ---@param lang string
 ---@param name string
 ---@return boolean

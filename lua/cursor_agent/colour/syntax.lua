@@ -222,7 +222,7 @@ function M.spans(lang, lines, conceal, pause)
   return spans
 end
 
----So many marks are made at one go.
+---This many marks are made at once.
 local MARKS = 300
 
 ---@class (exact) cursor_agent.syntax.Place where a line of the text stands in the buffer

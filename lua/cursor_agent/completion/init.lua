@@ -1,4 +1,4 @@
--- Completion in the prompt: `/` for the agent's commands, `@` for what can go along.
+-- Completion in the prompt: `/` for the agent's commands, `@` for what can be attached.
 
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")

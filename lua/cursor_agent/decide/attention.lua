@@ -103,7 +103,7 @@ local function turn_ended(data)
   if data.error then
     local text = ("%s failed: %s"):format(agent, data.error)
     if status.state == "failed" then
-      -- That its process is gone is said anyway.
+      -- That its process is gone is shown anyway.
       send(text)
     else
       call(text, "error")
@@ -132,7 +132,7 @@ function M.setup()
   vim.api.nvim_create_autocmd("User", {
     group = group,
     pattern = "CursorAgentTurnEnd",
-    desc = "cursor-agent: tell of a turn's end when nobody is looking",
+    desc = "cursor-agent: announce the end of a turn when the user is not looking",
     callback = function(event)
       turn_ended(event.data or {})
     end,

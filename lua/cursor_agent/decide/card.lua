@@ -278,8 +278,8 @@ end
 
 ---Shows a card, in place of the one that is shown.
 ---@param card cursor_agent.decide.Card
----@param anew boolean it is about another decision than before
-function M.show(card, anew)
+---@param is_new boolean it is about another decision than before
+function M.show(card, is_new)
   local first = not M.is_open()
   if first then
     above = false
@@ -287,7 +287,7 @@ function M.show(card, anew)
   shown = card
   note = nil
   draw()
-  if first or anew then
+  if first or is_new then
     M.move_to(card.cursor or 1)
     draw_frame()
   end

@@ -1,16 +1,16 @@
 -- Keeps the key that has just decided, and is still held down, from deciding the next thing and from acting on what was
 -- below the decision.
 --
--- A keyboard repeats a held key after a first delay, then quickly. One repeat looks like a key pressed anew, so the first
+-- A keyboard repeats a held key after a first delay, then quickly. One repeat looks like a key pressed again, so the first
 -- one waits until it is known whether another follows: then it is held, else it is handed on.
 
 local M = {}
 
 ---The same key so soon is no key pressed on purpose.
 M.BOUNCE_MS = 150
----Keyboards begin to repeat a key within so long.
+---Keyboards begin to repeat a key within this time.
 M.FIRST_REPEAT_MS = 700
----And go on repeating it within so long.
+---And go on repeating it within this time.
 M.NEXT_REPEAT_MS = 100
 
 ---How often a key is looked for meanwhile.
@@ -30,7 +30,7 @@ local function last_key(lhs)
   return lhs:match("<[^<>]+>$") or vim.fn.strcharpart(lhs, vim.fn.strchars(lhs) - 1)
 end
 
----Whether a key is the next that was typed, or is typed within so long.
+---Whether a key is the next that was typed, or is typed within this time.
 ---@param raw string
 ---@param ms integer
 ---@return boolean

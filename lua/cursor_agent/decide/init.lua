@@ -1,7 +1,7 @@
 -- Decisions that wait for the user: one queue for all sessions, oldest first, each answered once.
 --
 -- The library owns the decisions and answers each exactly once. Here is only what is shown of them: the oldest that was
--- not put off is in the card, and keys act on what is in the card.
+-- not postponed is in the card, and keys act on what is in the card.
 
 local attention = require("cursor_agent.decide.attention")
 local card = require("cursor_agent.decide.card")
@@ -24,14 +24,14 @@ local M = {}
 ---@type table<string, { card: fun(decision: cursor_agent.Decision): cursor_agent.decide.Card }>
 local VIEWS = { permission = permission, plan = plan, conflict = conflict }
 
----A key is taken for an answer only when what it answers has been on the screen for so long; before that it was typed
+---A key counts as an answer only when what it answers has been on the screen for this long; before that it was typed
 ---for something else.
 M.SETTLE_MS = 300
 
 ---@type cursor_agent.Decision[] what waits, oldest first
 local queue = {}
 
----@type table<integer, boolean> put off by the user
+---@type table<integer, boolean> postponed by the user
 local later = {}
 
 ---@type table<integer, integer> buffers with the details, by decision
@@ -65,7 +65,7 @@ function M.waits(id)
   return find(id) ~= nil
 end
 
----The decision the card is to show: the one the user went to, else the oldest that was not put off.
+---The decision the card is to show: the one the user went to, else the oldest that was not postponed.
 ---@return cursor_agent.Decision?
 local function to_show()
   local chosen = selected and find(selected)
@@ -115,8 +115,8 @@ local function refresh()
     return
   end
   -- A call that changed is another one: whoever was about to answer has to read it again.
-  local anew = on_screen ~= decision.id or shown_revision ~= decision.revision or not card.is_open()
-  if anew then
+  local is_new = on_screen ~= decision.id or shown_revision ~= decision.revision or not card.is_open()
+  if is_new then
     refresh_tool(decision)
     settles_at = now_ms() + M.SETTLE_MS
   end
@@ -131,7 +131,7 @@ local function refresh()
     end, view.hints)
   end
   view.footer = frame.reminder(decision)
-  card.show(view, anew)
+  card.show(view, is_new)
 end
 
 ---Many may come and go at once; they are shown as one.
@@ -177,7 +177,7 @@ end
 ---@return string
 local function in_words(decision)
   if decision.kind == "conflict" then
-    return format.first_line(decision.title, 200) .. "\n  :CursorAgent conflicts shows the difference and settles it"
+    return format.first_line(decision.title, 200) .. "\n  :CursorAgent conflicts shows the difference and resolves it"
   end
   local title = decision.kind == "permission" and permission.title(decision)
     or ("%s %s"):format(decision.agent, decision.kind == "plan" and "proposes a plan" or "asks")
@@ -248,7 +248,7 @@ end
 function M.current()
   local decision = on_screen and find(on_screen) or to_show() or queue[1] ---@type cursor_agent.Decision?
   if not decision then
-    -- One that is not told of yet.
+    -- One that the library has not announced yet.
     decision = bridge.is_loaded() and bridge.pending()[1] or nil
   end
   if not decision then

@@ -10,10 +10,10 @@ local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_decide")
 
----So many texts keep their colours, so that what is drawn again, as when its window grows, does not flicker.
+---This many texts keep their colours, so that what is drawn again, as when its window grows, does not flicker.
 local MOST_KEPT = 16
 
----Colours that are known are there with the text, unless there are so many.
+---Colours that are known are there with the text, unless there are more than this.
 local AT_ONCE = 300
 
 ---@type table<string, cursor_agent.syntax.Span[]|false> by path and text; false: being looked for

@@ -121,7 +121,7 @@ function M.title(decision)
   return ("%s %s"):format(name, asks)
 end
 
----So many lines of a command have colours. A card shows no more of it; the details do.
+---This many lines of a command have colours. A card shows no more of it; the details do.
 local COMMAND_LINES = 400
 
 ---@param b cursor_agent.render.Builder
@@ -147,7 +147,7 @@ local function add_command(b, command, all)
   end
 end
 
----Adds a text under what is asked, at most so many lines.
+---Adds a text under what is asked, at most this many lines.
 ---@param b cursor_agent.render.Builder
 ---@param text string
 ---@param max integer
@@ -168,7 +168,7 @@ local function add_text(b, text, max)
   end
 end
 
----The text an agent sent along with what it asks.
+---The text an agent attached to its request.
 ---@param tool cursor_agent.ToolCall
 ---@return string
 local function words(tool)

@@ -425,7 +425,7 @@ local function mark_buffer(buf, todos)
     local lead, content = line:match("^(%s*[-*+] %[).%] (.*)$")
     local todo = content and by_content[vim.trim(content)]
     if lead and todo then
-      local icon, hl = require("cursor_agent.render.plan").state(todo.status, icons)
+      local icon, hl = require("cursor_agent.render.todos").state(todo.status, icons)
       vim.api.nvim_buf_set_extmark(buf, NS, row - 1, #lead, {
         virt_text = { { icon, hl } },
         virt_text_pos = "overlay",

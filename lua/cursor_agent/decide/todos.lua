@@ -4,7 +4,7 @@ local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
-local plan = require("cursor_agent.render.plan")
+local rendered = require("cursor_agent.render.todos")
 local blocks = require("cursor_agent.render.block")
 local layout = require("cursor_agent.chat.layout")
 local window = require("cursor_agent.window.quiet")
@@ -23,13 +23,13 @@ function M.draw(todos)
   local b = blocks.builder()
   local icons = require("cursor_agent.render.icons").pick(config.get().chat.icons)
   for _, todo in ipairs(todos) do
-    local icon, hl = plan.state(todo.status, icons)
-    local settled = todo.status == "completed" or todo.status == "cancelled"
+    local icon, hl = rendered.state(todo.status, icons)
+    local finished = todo.status == "completed" or todo.status == "cancelled"
     b:line({
       { icon .. " ", hl },
       {
         todo.content,
-        settled and "CursorAgentTodoDone" or todo.status == "in_progress" and "CursorAgentTodoActive" or nil,
+        finished and "CursorAgentTodoDone" or todo.status == "in_progress" and "CursorAgentTodoActive" or nil,
       },
     })
   end
@@ -76,7 +76,7 @@ local function draw()
   end
   local todos = chat.status.todos or {}
   local block = M.draw(todos)
-  local done, all = plan.progress(todos)
+  local done, all = rendered.progress(todos)
   paint.fill(buf, block)
   vim.api.nvim_win_set_config(win --[[@as integer]], win_config(block.lines, (" Todos %d/%d "):format(done, all)))
 end
@@ -129,7 +129,7 @@ end
 
 ---Goes to the plan the todos belong to, else to where the chat lists them.
 ---@return boolean?, string?
-function M.follow()
+function M.go()
   local chat = chats.get(key)
   if not chat then
     return nil, "the session is gone"

@@ -10,7 +10,7 @@ M.MAX_BYTES = 10 * 1024 * 1024
 ---So much text of files that are open is kept, in all.
 local KEPT_BYTES = 64 * 1024 * 1024
 
----A file of so many bytes is read in no time.
+---A file of this many bytes is read in no time.
 local AT_ONCE_BYTES = 512 * 1024
 
 ---The state of a file that is not there.
@@ -282,7 +282,7 @@ function M.text(buf)
   return joined(M.lines(buf))
 end
 
----So many lines are taken out of a buffer at one go; more would be felt.
+---This many lines are taken out of a buffer at once; more would be felt.
 local PIECE = 20000
 
 ---The text of a buffer, taken out piece by piece where it is long. Whether it changed meanwhile its changedtick tells.

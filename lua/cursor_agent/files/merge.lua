@@ -70,7 +70,7 @@ function M.apply(buf, hunks)
   end
 end
 
----So many bytes are put together at once; more would be felt while typing.
+---This many bytes are put together at once; more would be felt while typing.
 M.AT_ONCE_BYTES = 100 * 1024
 
 ---@class (exact) cursor_agent.merge.Texts each line with its end

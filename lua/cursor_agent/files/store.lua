@@ -71,7 +71,7 @@ end
 
 ---How long another Neovim is waited for; writing takes it a moment.
 local WAIT_NS = 250e6
----A lock of so many seconds was forgotten.
+---A lock of this many seconds was forgotten.
 local FORGOTTEN_S = 10
 -- The mode 0600.
 local LOCK_MODE = 384
@@ -119,7 +119,7 @@ local function lock(name)
   return function() end
 end
 
----So many bytes of texts are kept, in all; the oldest go first.
+---This many bytes of texts are kept, in all; the oldest go first.
 local TEXTS_BYTES = 8 * 1024 * 1024
 
 ---@param name? string

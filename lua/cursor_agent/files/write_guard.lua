@@ -6,7 +6,7 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----Whether a buffer can be written without writing over what is on disk and in no buffer. Where not, it is said why.
+---Whether a buffer can be written without writing over what is on disk and in no buffer. Where not, the user is told why.
 ---@param buf integer
 ---@param path string
 ---@return boolean

@@ -18,7 +18,7 @@ end
 ---@param path string
 ---@return string[]?, string? problem
 local function command(url, path)
-  -- Plain HTTP is for a server on this machine, as in the tests: there is nobody in between.
+  -- Plain HTTP is for a server on this machine, as in the tests: nothing is in between.
   local is_local = url:find("^http://127%.0%.0%.1[:/]") ~= nil
   if not is_local and not url:find("^https://") then
     return nil, url .. " is not an https address"

@@ -11,7 +11,7 @@ M.ways = { "prebuilt", "cargo" }
 
 local running = false
 
----Installs the library. With a way, that one alone and anew; without, the first that works, keeping one that fits.
+---Installs the library. With a way, only that one, and again if need be; without, the first that works, keeping one that fits.
 ---@param way? string one of `ways`
 ---@return boolean? started, string? problem
 function M.build(way)

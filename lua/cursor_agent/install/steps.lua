@@ -16,7 +16,7 @@ local UNFINISHED = ".new-"
 local STALE_S = 3600
 local PROBE_MS = 20000
 local BUILD_MS = 30 * 60 * 1000
--- The mode 0700: what Neovim loads, nobody but the user may touch.
+-- The mode 0700: only the user may touch what Neovim loads.
 local EXECUTABLE = 448
 -- Lines of a failed build that reach the message.
 local TAIL_LINES = 6

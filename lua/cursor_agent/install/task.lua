@@ -16,7 +16,7 @@ function M.inside()
   return thread ~= nil and not main
 end
 
--- Named anew for the type checker, which would otherwise want every function up to `build.lua` marked as asynchronous.
+-- Given another name for the type checker, which would otherwise want every function up to `build.lua` marked as asynchronous.
 local pause = coroutine.yield --[[@as fun(message: string?): any]]
 
 ---@param message string?

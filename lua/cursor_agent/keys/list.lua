@@ -233,7 +233,7 @@ return {
   },
   {
     name = "restart",
-    desc = "Start the agent anew and go on with the session",
+    desc = "Restart the agent and continue the session",
   },
   {
     name = "sessions",
@@ -312,7 +312,7 @@ return {
   },
   {
     name = "reject-with-message",
-    desc = "Reject, and say why in the next prompt",
+    desc = "Reject with a reason, sent as the next prompt",
     keys = { permission = { "e" } },
   },
   {
@@ -407,7 +407,7 @@ return {
   },
   {
     name = "decision-leave",
-    desc = "Back to the window one came from",
+    desc = "Back to the previous window",
     keys = { permission = { "<Esc>" }, question = { "<Esc>" }, conflict = { "<Esc>" }, ["plan-card"] = { "<Esc>" } },
   },
   {
@@ -437,7 +437,7 @@ return {
   },
   {
     name = "log-refresh",
-    desc = "Read the log anew",
+    desc = "Read the log again",
     keys = { log = { "r" } },
   },
   {

@@ -20,7 +20,7 @@ local function escape(text)
   return (text:gsub("%%", "%%%%"):gsub("[\r\n]", " "))
 end
 
----What goes along, in one line.
+---What is attached, unsaved, queued or in conflict, in one line.
 ---@private
 ---@return string
 function Prompt:compose_bar()
@@ -116,9 +116,9 @@ function Prompt:fit(win)
   local most = math.min(options.prompt_max_height, height + vim.api.nvim_win_get_height(chat_win) - 4)
   local wanted = math.max(math.min(rows, most), math.min(options.prompt_height + bar, most), 1)
   if wanted ~= height then
-    local follows = chat_win and self.chat.transcript.tail:is_at(chat_win)
+    local pinned = chat_win and self.chat.transcript.tail:is_at(chat_win)
     vim.api.nvim_win_set_height(win, wanted)
-    if follows then
+    if pinned then
       self.chat.transcript.tail:go(chat_win)
     end
   end

@@ -1,4 +1,4 @@
--- What goes along with a prompt: files, selections, diagnostics and the rest of what `@` can name.
+-- What can be attached to a prompt: files, selections, diagnostics and the rest of what `@` can name.
 
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
@@ -231,7 +231,7 @@ local function diagnostics(cwd)
   }
 end
 
----Git is given up after so long. Nobody is kept from typing by it.
+---Git is given up after this long. Typing goes on meanwhile.
 local GIT_MS = 30000
 
 ---Asks git, and calls back with what it says, or in a line why it does not.

@@ -1,4 +1,4 @@
--- The prompt of a chat: a buffer to write in, what goes along with it, and sending it.
+-- The prompt of a chat: a buffer to write in, with its attachments, pastes, draft and history.
 
 local chats = require("cursor_agent.chat.registry")
 local context = require("cursor_agent.prompt.context")
@@ -18,7 +18,7 @@ local M = {}
 ---@field pastes cursor_agent.context.Item[] their labels stand in the text, or in that of a prompt sent before
 ---@field editing integer? number of the queued prompt being edited
 ---@field private interrupted cursor_agent.prompt.Draft? what was being written before a queued prompt was taken back
----@field private queued table<integer, cursor_agent.context.Item[]> what goes along with the prompts that wait
+---@field private queued table<integer, cursor_agent.context.Item[]> what is attached to the prompts that wait
 ---@field sending cursor_agent.prompt.Sending
 ---@field bar string what stands above the prompt
 ---@field chat cursor_agent.Chat
@@ -37,7 +37,7 @@ Prompt.__index = Prompt
 
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_prompt", {})
 
----The draft is kept when nothing was typed for so long: Neovim may be killed.
+---The draft is kept when nothing was typed for this long: Neovim may be killed.
 local DRAFT_MS = 1000
 
 ---@param chat cursor_agent.Chat
@@ -101,7 +101,7 @@ function Prompt:save_draft()
   end
   local text = self.interrupted and self.interrupted.text or self:text()
   if text == "" and self.sending.held[1] then
-    -- Nobody has it yet.
+    -- The agent does not have it yet.
     text = self.sending.held[1].text
   end
   local pastes ---@type table<string, string>?

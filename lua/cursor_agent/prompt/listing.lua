@@ -5,13 +5,13 @@ local M = {}
 ---Files listed at most.
 local MAX_FILES = 100000
 
----A listing is used again for so long; then a new one is made while the old one serves.
+---A listing is used again for this long; then a new one is made while the old one serves.
 local FRESH_MS = 10000
 
----Looking through directories goes on for so long at one go.
+---Looking through directories goes on for this long at once.
 local BUDGET_NS = 2e6
 
----So many are ranked in earnest.
+---This many are ranked in earnest.
 local MAX_RANKED = 1000
 
 local SKIPPED = { ".git", "node_modules", "target", ".venv" }
@@ -115,7 +115,7 @@ local function listing_of(cwd)
   return listing
 end
 
----The files of a directory, from memory; a stale listing is made anew in the background.
+---The files of a directory, from memory; a stale listing is made again in the background.
 ---@param cwd string
 ---@return string[]
 function M.files(cwd)

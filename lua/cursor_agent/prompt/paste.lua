@@ -5,7 +5,7 @@ local context = require("cursor_agent.prompt.context")
 
 local M = {}
 
----A large paste comes in pieces; it is taken as one when nothing more has come for so long.
+---A large paste comes in pieces; it is taken as one when nothing more has come for this long.
 local QUIET_MS = 60
 
 ---Lines of a line too long, the other form a large paste can take.

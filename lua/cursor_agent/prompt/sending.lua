@@ -1,4 +1,4 @@
--- Prompts on their way to the agent: handed over in the order they were sent, each when what goes along with it is there.
+-- Prompts on their way to the agent: handed over in the order they were sent, each when what is attached to it is ready.
 
 local context = require("cursor_agent.prompt.context")
 local bridge = require("cursor_agent.bridge")
@@ -8,13 +8,13 @@ local M = {}
 
 ---@class (exact) cursor_agent.prompt.Outgoing
 ---@field text string
----@field items cursor_agent.context.Item[] what goes along, mentions included
+---@field items cursor_agent.context.Item[] what is attached, mentions included
 ---@field attached cursor_agent.context.Item[] without the mentions
 ---@field editing integer? the queued prompt this takes the place of
 ---@field came_back fun(outgoing: cursor_agent.prompt.Outgoing)? what to do with one that could not be sent
 
 ---@class cursor_agent.prompt.Sending
----@field held cursor_agent.prompt.Outgoing[] that wait for what goes along, oldest first
+---@field held cursor_agent.prompt.Outgoing[] that wait for an attachment, oldest first
 ---@field private chat cursor_agent.Chat
 local Sending = {}
 Sending.__index = Sending
@@ -79,7 +79,7 @@ function Sending:work_off()
   end)
 end
 
----Sends a prompt at once, or as soon as what goes along with it is there and those before it are sent.
+---Sends a prompt at once, or as soon as its attachments are ready and those before it are sent.
 ---@param outgoing cursor_agent.prompt.Outgoing
 ---@return integer? number of the prompt; 0 while it is on its way
 ---@return string?

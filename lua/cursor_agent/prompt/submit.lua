@@ -120,7 +120,7 @@ function Prompt:submit_command(command, text, items, editing, came_back)
   return number
 end
 
----Takes note of what goes along with a prompt that was handed over, which may have to wait.
+---Notes what is attached to a prompt that was handed over, which may have to wait.
 ---@param number integer
 ---@param items cursor_agent.context.Item[]
 function Prompt:note_queued(number, items)

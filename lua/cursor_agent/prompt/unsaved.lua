@@ -7,7 +7,7 @@ local notify = require("cursor_agent.notify")
 ---@class (partial) cursor_agent.Prompt
 local Prompt = {}
 
----A modified buffer of more is not sent along as text: no agent could read that much.
+---A modified buffer of more is not attached as text: no agent could read that much.
 local UNSAVED_BYTES = 10 * 1024 * 1024
 
 ---Modified buffers of the workspace: an agent that reads the disk does not see what is in them.
@@ -52,7 +52,7 @@ function Prompt:save_unsaved()
   return true
 end
 
----The text of the modified buffers, to go along. Of those too large for that the user is told.
+---The text of the modified buffers, as attachments. The user is told of those too large for that.
 ---@private
 ---@return cursor_agent.context.Item[]
 function Prompt:unsaved_items()

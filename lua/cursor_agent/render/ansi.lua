@@ -87,7 +87,7 @@ local function add_codes(codes, group)
   local first = tonumber(numbers[1]) or 0
   if first == 38 or first == 48 then
     if numbers[2] == "2" and #numbers > 5 then
-      -- The number of a colour space, which nobody uses.
+      -- The number of a colour space, which no program uses.
       table.remove(numbers, 3)
     end
   else

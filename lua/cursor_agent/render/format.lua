@@ -128,7 +128,7 @@ function M.first_chars(text, chars)
   return text:sub(1, #vim.fn.strcharpart(vim_text(text), 0, chars))
 end
 
----As much of the beginning of a text as fits in so many cells, but a character at least.
+---As much of the beginning of a text as fits in this many cells, but a character at least.
 ---@param text string
 ---@param cells integer
 ---@return string
@@ -141,7 +141,7 @@ function M.first_cells(text, cells)
   return M.first_chars(text, math.max(chars, 1))
 end
 
----The first line of a text, cut to so many characters.
+---The first line of a text, cut to this many characters.
 ---@param text string
 ---@param max integer
 ---@return string

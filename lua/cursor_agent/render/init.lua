@@ -34,7 +34,7 @@ function M.entry(entry, context)
   if entry.kind == "tool" then
     return require("cursor_agent.render.tool").render(entry, context)
   elseif entry.kind == "plan" then
-    return require("cursor_agent.render.plan").render(entry, context)
+    return require("cursor_agent.render.todos").render(entry, context)
   elseif entry.kind == "user" then
     return require("cursor_agent.render.message").prompt(entry, context)
   end

@@ -12,13 +12,13 @@ local PROMPT_LINES = 60
 ---A line of the buffer is broken beyond this: Neovim's own cost of drawing one grows with its length.
 M.MAX_LINE_BYTES = 4000
 
----A break is looked for at a space among so many last bytes.
+---A break is looked for at a space among this many last bytes.
 local BREAK_WITHIN_BYTES = 200
 
 ---So much of a line is enough to tell a fence and its language.
 local LINE_START_BYTES = 64
 
----A fenced block is coloured so many lines at a time, so that a long one that still grows is not read all over.
+---A fenced block is coloured this many lines at a time, so that a long one that still grows is not read all over.
 local CODE_BLOCK_LINES = 80
 
 ---Text without an empty line, as a long list, likewise: after so much of it the next line that can stands by itself.

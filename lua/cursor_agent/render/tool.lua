@@ -7,7 +7,7 @@ local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
----Of a call that changes many files so many long diffs are shown, and the rest is counted.
+---Of a call that changes many files this many long diffs are shown, and the rest is counted.
 local WHOLE_DIFFS = 5
 
 local VERBS = {
@@ -423,8 +423,8 @@ function M.render(entry, context)
       b.block = context.fold_tools
     end
   elseif #b.lines > 1 then
-    local settled = tool.status == "completed" or tool.status == "cancelled" or tool.status == "rejected"
-    b.closed = context.fold_tools and settled and not M.failed(tool) and not next(diffs) and not tool.decision
+    local ended = tool.status == "completed" or tool.status == "cancelled" or tool.status == "rejected"
+    b.closed = context.fold_tools and ended and not M.failed(tool) and not next(diffs) and not tool.decision
   end
   return b
 end

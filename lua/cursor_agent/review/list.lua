@@ -138,7 +138,7 @@ end
 
 ---Goes to the hunk or file under the cursor.
 ---@return boolean?, string?
-function M.follow()
+function M.go()
   local row = current()
   if not row then
     return nil, "there is no change on this line"
@@ -232,7 +232,7 @@ function M.open(chat, turn)
     end
   end
   local list = vim.api.nvim_get_current_win()
-  M.follow()
+  M.go()
   if vim.api.nvim_win_is_valid(list) then
     vim.api.nvim_set_current_win(list)
   end

@@ -11,12 +11,12 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_decor")
 local transcripts ---@type { of: (fun(buf: integer): cursor_agent.Transcript?), NS: { aside: integer } }?
 local refreshing = {} ---@type table<integer, boolean>
 
----@class (exact) cursor_agent.decor.Drawn
+---@class (exact) cursor_agent.redraw.Drawn
 ---@field chunks { [1]: string, [2]: string }[]
 ---@field width integer
 ---@field fits boolean beside the line
 
----@type table<integer, cursor_agent.decor.Drawn>? by row of the window being drawn
+---@type table<integer, cursor_agent.redraw.Drawn>? by row of the window being drawn
 local asides
 local now_ms = 0
 
@@ -36,7 +36,7 @@ function M.refresh(buf)
 end
 
 ---@param list cursor_agent.render.Aside[]
----@return cursor_agent.decor.Drawn
+---@return cursor_agent.redraw.Drawn
 local function compose(list)
   local chunks, width = {}, 0
   for _, aside in ipairs(list) do

@@ -5,7 +5,7 @@ local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
----So many characters fit on one line of a narrow chat.
+---This many characters fit on one line of a narrow chat.
 local ONE_LINE_CHARS = 60
 
 ---The sign of a todo's state.
@@ -24,7 +24,7 @@ function M.state(status, icons)
   return icons.pending, "CursorAgentPending"
 end
 
----How many are settled, and how many there are to settle.
+---How many are done, of how many that count.
 ---@param todos cursor_agent.Todo[]
 ---@return integer done
 ---@return integer all
