@@ -126,7 +126,7 @@ end
 local map = assert(io.open(modules[""])):read("*a"):match("^(.-)\nrequire")
 for name, kind in vim.fs.dir("lua/" .. ROOT) do
   local entry = kind == "directory" and name .. "/" or name:gsub("%.lua$", "")
-  if not (" " .. map):find(" " .. entry .. " ", 1, true) then
+  if not map:find("  " .. entry .. "  ", 1, true) then
     complain("%s: the map it opens with does not have `%s`", modules[""], entry)
   end
 end
