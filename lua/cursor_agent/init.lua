@@ -24,6 +24,7 @@
 --                conflict; rules; the todos panel; calling the user who looks elsewhere
 --   review/      what agents changed: hunks in the code, the list, keep and undo, checkpoints, comments
 --   agents/      presets, starting, login, sign-in, status, the protocol log, what to do when one is missing
+--   mcp/         `:CursorAgent mcp`: the servers of `mcp.json`
 --   install/     how the library gets to the user
 --
 -- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.
