@@ -39,17 +39,17 @@ test-rust: ## run the Rust tests
 test-e2e: build ## run the end-to-end cases; CASE=text for those whose name holds it, NVIM=path
 	@scripts/test e2e "$(CASE)"
 
-screenshots: build ## write the reference screenshots anew; CASE=text, then read the diff
+screenshots: build ## write the reference screenshots again; CASE=text, then read the diff
 	@UPDATE_SCREENSHOTS=1 NVIM="$$(scripts/nvims newest)" scripts/test e2e "$(CASE)"
 	@UPDATE_SCREENSHOTS=version scripts/test e2e "$(CASE)"
 
 bench: build ## print how long the chat blocks the editor, beside a plain client; CASE=text, NVIM=path
 	@scripts/bench "$(CASE)"
 
-doc: build ## write doc/cursor-agent.txt anew from scripts/help.txt and the code
+doc: build ## write doc/cursor-agent.txt again from scripts/help.txt and the code
 	@"$$(scripts/nvims any)" --clean -l scripts/help.lua
 
-pictures: build ## take the README's pictures anew, in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
+pictures: build ## take the README's pictures again, in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
 	@scripts/pictures
 
 lint: build tools ## check format and lints, Rust and Lua

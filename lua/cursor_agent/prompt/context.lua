@@ -113,26 +113,6 @@ function M.unsaved(buf, cwd)
   }
 end
 
----What a paste is called in the text, as a pattern.
-M.PASTE_LABEL = "%[paste %d+: %d+ lines?%]"
-
----@param lines string[]
----@param number integer
----@return cursor_agent.context.Item
-function M.paste(lines, number)
-  -- The newline at its end ends the last line.
-  local count = lines[#lines] == "" and #lines - 1 or #lines
-  local label = ("[paste %d: %s]"):format(number, format.plural(count, "line"))
-  local text = table.concat(lines, "\n")
-  return {
-    label = label,
-    text = text,
-    blocks = function()
-      return { { type = "text", label = label, text = ("%s\n%s"):format(label, text) } }
-    end,
-  }
-end
-
 ---A larger image is not sent: no model takes it, and encoding it would be felt.
 local IMAGE_BYTES = 20 * 1024 * 1024
 

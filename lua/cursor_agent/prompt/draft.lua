@@ -5,6 +5,9 @@ local store = require("cursor_agent.files.store")
 
 local M = {}
 
+---A draft is kept when nothing was typed for this long: Neovim may be killed.
+local DELAY_MS = 1000
+
 ---@class (exact) cursor_agent.Draft
 ---@field text string
 ---@field pastes table<string, string>? what the labels in it stand for
@@ -65,6 +68,15 @@ function M.save(chat, draft)
       end
     end)
   end
+end
+
+local timer ---@type uv.uv_timer_t?
+
+---Keeps the drafts when nothing was typed for a while.
+---@param save fun()
+function M.soon(save)
+  timer = timer or assert(vim.uv.new_timer())
+  timer:start(DELAY_MS, 0, vim.schedule_wrap(save))
 end
 
 return M

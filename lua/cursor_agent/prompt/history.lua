@@ -1,7 +1,7 @@
 -- The prompts sent before, for each directory, with the pastes whose labels stand in them.
 
 local config = require("cursor_agent.config")
-local context = require("cursor_agent.prompt.context")
+local labels = require("cursor_agent.prompt.paste")
 local store = require("cursor_agent.files.store")
 
 local M = {}
@@ -20,7 +20,7 @@ end
 ---@param entry cursor_agent.history.Entry
 ---@return string
 local function essence(entry)
-  return (entry.text:gsub(context.PASTE_LABEL, entry.pastes or {}))
+  return (entry.text:gsub(labels.LABEL, entry.pastes or {}))
 end
 
 ---@param cwd string
@@ -63,7 +63,7 @@ end
 ---@return string
 function M.recall(entry, label_of)
   return (
-    entry.text:gsub(context.PASTE_LABEL, function(label)
+    entry.text:gsub(labels.LABEL, function(label)
       local name = entry.pastes and entry.pastes[label]
       if not name then
         return nil

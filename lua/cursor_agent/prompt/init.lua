@@ -1,10 +1,10 @@
 -- The prompt of a chat: a buffer to write in, with its attachments, pastes, draft and history.
 
 local chats = require("cursor_agent.chat.registry")
-local context = require("cursor_agent.prompt.context")
 local draft = require("cursor_agent.prompt.draft")
 local history = require("cursor_agent.prompt.history")
 local notify = require("cursor_agent.notify")
+local pastes = require("cursor_agent.prompt.paste")
 
 local M = {}
 
@@ -37,9 +37,6 @@ Prompt.__index = Prompt
 
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_prompt", {})
 
----The draft is kept when nothing was typed for this long: Neovim may be killed.
-local DRAFT_MS = 1000
-
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Prompt
 function M.new(chat)
@@ -68,7 +65,7 @@ function M.new(chat)
   self:watch()
   local kept = draft.read(chat)
   if kept then
-    self:set_text((kept.text:gsub(context.PASTE_LABEL, function(label)
+    self:set_text((kept.text:gsub(pastes.LABEL, function(label)
       local text = kept.pastes and kept.pastes[label]
       return text and self:paste_of(text).label
     end)))
@@ -104,12 +101,12 @@ function Prompt:save_draft()
     -- The agent does not have it yet.
     text = self.sending.held[1].text
   end
-  local pastes ---@type table<string, string>?
+  local kept ---@type table<string, string>?
   for _, paste in ipairs(self:pastes_in(text)) do
-    pastes = pastes or {}
-    pastes[paste.label] = paste.text
+    kept = kept or {}
+    kept[paste.label] = paste.text
   end
-  draft.save(self.chat, { text = text, pastes = pastes })
+  draft.save(self.chat, { text = text, pastes = kept })
 end
 
 ---The paste of this prompt that has a text, made where there is none.
@@ -121,7 +118,7 @@ function Prompt:paste_of(text)
       return paste
     end
   end
-  local paste = context.paste(vim.split(text, "\n", { plain = true }), #self.pastes + 1)
+  local paste = pastes.item(vim.split(text, "\n", { plain = true }), #self.pastes + 1)
   table.insert(self.pastes, paste)
   return paste
 end
@@ -225,8 +222,6 @@ function Prompt:on_status(status)
   end
 end
 
-local saver = assert(vim.uv.new_timer())
-
 local function save_drafts()
   for _, chat in ipairs(chats.all()) do
     chat.prompt:save_draft()
@@ -234,13 +229,13 @@ local function save_drafts()
 end
 
 function Prompt:watch()
-  require("cursor_agent.prompt.paste").watch(self)
+  pastes.watch(self)
   vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "TextChangedP" }, {
     buffer = self.buf,
     group = GROUP,
     desc = "cursor-agent: fit the prompt to its text, and keep that",
     callback = function()
-      saver:start(DRAFT_MS, 0, vim.schedule_wrap(save_drafts))
+      draft.soon(save_drafts)
       self:refresh()
       for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
         self:fit(win)

@@ -1,7 +1,7 @@
--- Large pastes in a prompt: each becomes an attachment whose name stands in the text.
+-- Large pastes in a prompt: each becomes an attachment whose label stands in the text.
 
 local config = require("cursor_agent.config")
-local context = require("cursor_agent.prompt.context")
+local format = require("cursor_agent.render.format")
 
 local M = {}
 
@@ -10,6 +10,27 @@ local QUIET_MS = 60
 
 ---Lines of a line too long, the other form a large paste can take.
 local LARGE_BYTES = 8000
+
+---What a paste is called in the text, as a pattern.
+M.LABEL = "%[paste %d+: %d+ lines?%]"
+
+---A paste as an attachment, with the label that stands in the text.
+---@param lines string[]
+---@param number integer
+---@return cursor_agent.context.Item
+function M.item(lines, number)
+  -- The newline at its end ends the last line.
+  local count = lines[#lines] == "" and #lines - 1 or #lines
+  local label = ("[paste %d: %s]"):format(number, format.plural(count, "line"))
+  local text = table.concat(lines, "\n")
+  return {
+    label = label,
+    text = text,
+    blocks = function()
+      return { { type = "text", label = label, text = ("%s\n%s"):format(label, text) } }
+    end,
+  }
+end
 
 ---Whether so much more text than before is a large paste.
 ---@param old string[] the lines that stood there
@@ -81,7 +102,7 @@ local function collapse(prompt, first, old, count, col)
   local pasted = vim.list_slice(lines)
   pasted[#pasted] = last:sub(1, #last - tail)
   pasted[1] = pasted[1]:sub(head + 1)
-  local item = context.paste(pasted, #prompt.pastes + 1)
+  local item = M.item(pasted, #prompt.pastes + 1)
   table.insert(prompt.pastes, item)
   prompt.setting = true
   vim.api.nvim_buf_call(prompt.buf, function()

@@ -63,7 +63,7 @@ function Prompt:submit(text, items, editing, came_back)
       return nil, problem
     end
   elseif unsaved == "attach" then
-    items = vim.list_extend(vim.list_slice(items), self:unsaved_items())
+    items = vim.list_extend(vim.list_slice(items), self:unsaved_items()) ---@type cursor_agent.context.Item[]
   end
   local all, problem = context.collect(text, items, self.chat.cwd)
   if not all then
