@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use acp::framing::{Frame, LineBuffer, MAX_LINE_BYTES};
 use acp::message::Message;
+use crossbeam_channel::Receiver;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -47,6 +48,8 @@ const STDERR_WAIT: Duration = Duration::from_millis(200);
 const MCP_WAIT: Duration = Duration::from_secs(3);
 /// How long a prompt may wait until files are kept as they are.
 const HOLD_WAIT: Duration = Duration::from_millis(300);
+/// How long an agent may wait to be heard until it was looked what a call changed.
+const LOOK_WAIT: Duration = Duration::from_secs(1);
 /// Between the polite signal and the other one.
 const TERM_TO_KILL: Duration = Duration::from_millis(500);
 /// How long what a dead agent left in its group may take to end after the polite signal.
@@ -191,6 +194,12 @@ impl Driver {
 
     /// Lets `f` work on the engine, then does what came of it, in order.
     pub fn with<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        self.with_look(f).0
+    }
+
+    /// The same, and what to wait for before the agent is heard again.
+    fn with_look<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> (R, Option<Receiver<()>>) {
+        let mut look = None;
         let mut state = self.shared.state.lock();
         state.engine.set_now(self.now());
         let result = f(&mut state.engine);
@@ -198,6 +207,9 @@ impl Driver {
             self.shared.review.tell(watched.job);
             if let Some(proc) = watched.hold {
                 self.hold(&mut state, proc);
+            }
+            if watched.first {
+                look = Some(self.shared.review.barrier());
             }
         }
         // Under the lock, so that lines are written in the order they were decided on.
@@ -207,7 +219,7 @@ impl Driver {
         let wake = state.engine.take_wake();
         drop(state);
         self.wake(wake);
-        result
+        (result, look)
     }
 
     /// The editor begins to drain: what comes from now on needs another wake-up.
@@ -669,7 +681,10 @@ impl Driver {
             Frame::TooLong { bytes } => self.with(|engine| engine.on_too_long(proc, bytes)),
             Frame::Line(line) => {
                 let messages = Message::parse_all(line);
-                self.with(|engine| engine.on_line(proc, line, messages));
+                let ((), look) = self.with_look(|engine| engine.on_line(proc, line, messages));
+                if let Some(look) = look {
+                    tokio::task::block_in_place(|| look.recv_timeout(LOOK_WAIT).ok());
+                }
             }
         }));
         if taken.is_err() {

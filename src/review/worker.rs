@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use engine::sessions::watching::{Author, Job, Point, Report, Said};
+use engine::sessions::watching::{Author, Doubt, Job, Point, Report, Said};
 use parking_lot::Mutex;
 use store::checkpoint::{self, Snapshot, Store};
 
@@ -104,6 +104,8 @@ impl Drop for Watcher {
 struct Kept {
     snapshot: Snapshot,
     stamp: Option<Stamp>,
+    /// A call named it, nothing else: it may have been changed by then.
+    by_call: bool,
 }
 
 /// A turn that runs.
@@ -144,6 +146,7 @@ impl Watch {
                     self.changed(author, &real_path(&path), said.as_ref());
                 }
                 Job::CommandEnded { author } => self.command_ended(author),
+                Job::Doubted { author, doubt } => self.doubted(author, &doubt),
                 Job::UserWrote { path, saved } => self.user_wrote(&real_path(&path), saved),
                 Job::LookForCommits => self.look_for_commits(),
             }
@@ -213,13 +216,19 @@ impl Watch {
     fn named(&mut self, path: &Path) {
         if !self.kept.contains_key(path) {
             self.keep(path, MAX_FILE_BYTES);
+            if let Some(kept) = self.kept.get_mut(path) {
+                kept.by_call = true;
+            }
         }
     }
 
     /// Keeps what a file is, unless that is known already.
     fn keep(&mut self, path: &Path, max: u64) {
         let stamp = Stamp::of(path);
-        if self.kept.get(path).is_some_and(|kept| kept.stamp == stamp) {
+        if let Some(kept) = self.kept.get_mut(path)
+            && kept.stamp == stamp
+        {
+            kept.by_call = false;
             return;
         }
         if let Ok(snapshot) = Snapshot::take(path, max) {
@@ -235,7 +244,14 @@ impl Watch {
             self.kept_bytes = 0;
         }
         self.kept_bytes += bytes;
-        let before = self.kept.insert(path.to_owned(), Kept { snapshot, stamp });
+        let before = self.kept.insert(
+            path.to_owned(),
+            Kept {
+                snapshot,
+                stamp,
+                by_call: false,
+            },
+        );
         self.kept_bytes -= before.map_or(0, |kept| size_of(&kept.snapshot));
     }
 
@@ -257,11 +273,7 @@ impl Watch {
             // It was seen only when it was new already, or not at all: the agent knows what it was.
             known => {
                 let by_agent = said.and_then(|said| before_by(said, &after));
-                let census = self
-                    .turns
-                    .get(&author.key)
-                    .and_then(|turn| turn.census.as_ref());
-                let by_census = || census.and_then(|census| census.before(path));
+                let by_census = || self.before_turn(author, path);
                 by_agent.or_else(by_census).or(known)
             }
         };
@@ -284,6 +296,52 @@ impl Watch {
         self.remember(path, after, stamp);
         (self.tell)(Report::Reviewed(vec![path.to_owned()]));
         Some(state)
+    }
+
+    fn doubted(&mut self, author: Author, doubt: &Doubt) {
+        let (mut any, mut known) = (false, !doubt.paths.is_empty());
+        for path in &doubt.paths {
+            let path = real_path(path);
+            let is_same = self.is_same(author, &path, doubt.begun);
+            let seen = self.kept.get(&path).filter(|kept| !kept.by_call);
+            let was_told = seen.is_some_and(|kept| kept.snapshot == Snapshot::Absent);
+            let is_gone = doubt.removes
+                && path.symlink_metadata().is_err()
+                && self.before_turn(author, &path) != Some(Snapshot::Absent);
+            let changed = self.changed(author, &path, None);
+            any |= changed.is_some() || is_gone;
+            known &= is_same;
+            if let Some(state) = changed.or((is_gone && !was_told).then_some("deleted")) {
+                (self.tell)(Report::Found {
+                    author,
+                    path,
+                    state,
+                });
+            }
+        }
+        (self.tell)(Report::Looked {
+            key: author.key,
+            entry: doubt.entry,
+            changed: (any || known).then_some(any),
+        });
+    }
+
+    /// What a file was before the turn, where that can be told.
+    fn before_turn(&self, author: Author, path: &Path) -> Option<Snapshot> {
+        let turn = self.turns.get(&author.key)?;
+        turn.census.as_ref()?.before(path)
+    }
+
+    /// Whether a file is surely what it was. What was seen of it only when its call ended says nothing.
+    fn is_same(&self, author: Author, path: &Path, begun: bool) -> bool {
+        let Ok(now) = Snapshot::take(path, MAX_FILE_BYTES) else {
+            return false;
+        };
+        let seen = self.kept.get(path).filter(|kept| begun || !kept.by_call);
+        if let Some(kept) = seen {
+            return kept.snapshot == now;
+        }
+        self.before_turn(author, path) == Some(now)
     }
 
     /// Notes in the turn's checkpoint what a file was and what it became.
@@ -543,6 +601,57 @@ mod tests {
 
     fn was(name: &str, text: &str) -> (String, Option<String>) {
         (name.to_owned(), Some(text.to_owned()))
+    }
+
+    #[test]
+    fn whether_a_call_changed_its_file_shows_on_disk() {
+        for (name, act, removes, begun, changed, found) in [
+            ("small", "", false, false, Some(false), None),
+            ("small", "write", false, false, Some(true), Some("modified")),
+            ("new", "write", false, true, Some(true), Some("created")),
+            ("small", "remove", true, false, Some(true), Some("deleted")),
+            ("small", "", true, true, Some(false), None),
+            ("never", "", true, true, Some(false), None),
+            // Nothing is kept of it before its call names it.
+            ("big", "", false, true, Some(false), None),
+            ("big", "write", false, false, None, None),
+            ("big", "remove", true, true, Some(true), Some("deleted")),
+        ] {
+            let world = World::new();
+            world.write("small", "old\n");
+            world.write("big", &"x".repeat(300_000));
+            world.turn("01", &[]);
+            match act {
+                "write" => drop(world.write(name, "new\n")),
+                "remove" => std::fs::remove_file(world.root.join(name)).expect("removed"),
+                _ => {}
+            }
+            let path = world.root.join(name);
+            world.watcher.tell(Job::Named { path: path.clone() });
+            world.watcher.tell(Job::Doubted {
+                author: A,
+                doubt: Doubt {
+                    entry: 7,
+                    paths: vec![path.clone()],
+                    removes,
+                    begun,
+                },
+            });
+            world.done();
+            let told: Vec<Report> = world.heard.try_iter().collect();
+            let case = format!("{name} {act} {removes} {begun}: {told:?}");
+            let looked = Report::Looked {
+                key: A.key,
+                entry: 7,
+                changed,
+            };
+            assert_eq!(told.last(), Some(&looked), "{case}");
+            let state = told.iter().find_map(|report| match report {
+                Report::Found { state, .. } => Some(*state),
+                _ => None,
+            });
+            assert_eq!(state, found, "{case}");
+        }
     }
 
     #[test]

@@ -141,6 +141,93 @@ T.case("a call a rule rejects, and one cancelled with its turn, are no edits", {
   T.eq(nvim:lua("return require('cursor_agent').changes()"), {})
 end)
 
+---@param nvim harness.Child
+---@return table<string, string> statuses of all tool calls by id
+local function statuses(nvim)
+  return nvim:lua([[
+    local found = {}
+    for _, entry in ipairs(require("cursor_agent").transcript()) do
+      if entry.tool then found[entry.tool.id] = entry.tool.status end
+    end
+    return found
+  ]])
+end
+
+local KEPT = { ["kept.txt"] = "mine\n", ["kept too.txt"] = "mine\n", ["gone.txt"] = "mine\n", ["odd.txt"] = "mine\n" }
+
+T.case(
+  "what Cursor denies without asking is shown as rejected, and no file is listed",
+  { width = 100, height = 50, files = KEPT },
+  function(nvim)
+    local at = function(path)
+      return { locations = { { path = "${cwd}/" .. path } }, rawInput = { path = "${cwd}/" .. path } }
+    end
+    ---@param id string
+    ---@param kind string
+    ---@param title string
+    ---@param details table
+    ---@return table, table, table
+    local function denied(id, kind, title, details)
+      local told = vim.tbl_extend("force", details, { toolCallId = id, title = title, status = "in_progress" })
+      return start("Tool", kind, id), call(told), call({ toolCallId = id, status = "completed" })
+    end
+    local steps = {}
+    for _, step in ipairs({
+      { denied("edit", "edit", "Edit kept.txt", at("kept.txt")) },
+      { denied("delete", "delete", "Delete kept.txt", at("kept.txt")) },
+      { denied("read", "read", "Read kept.txt", at("kept.txt")) },
+      { denied("shell", "execute", "`sudo rm x`", { rawInput = { command = "sudo rm x" } }) },
+      { denied("fetch", "fetch", "Fetch https://example.org", { rawInput = { url = "https://example.org" } }) },
+      { denied("web", "search", "Web search: neovim", { rawInput = { query = "neovim" } }) },
+      { denied("mcp", "other", "github: delete_repo", { rawInput = { name = "x" } }) },
+      -- In one message, without a beginning.
+      { call(vim.tbl_extend("force", at("kept too.txt"), {
+        sessionUpdate = "tool_call",
+        toolCallId = "once",
+        title = "Edit kept too.txt",
+        kind = "edit",
+        status = "completed",
+      })) },
+      -- These have nothing to show either, but did it.
+      { { remove_file = "gone.txt" }, denied("deleted", "delete", "Delete gone.txt", at("gone.txt")) },
+      { start("Edit File", "edit", "written"), call({ toolCallId = "written", locations = at("odd.txt").locations }) },
+      { { wait_ms = 100 }, { write_file = { path = "odd.txt", text = "theirs\n" } } },
+      { call({ toolCallId = "written", status = "completed" }) },
+      { start("Read File", "read", "empty"), call({ toolCallId = "empty", status = "completed", rawOutput = { content = "" } }) },
+    }) do
+      vim.list_extend(steps, step)
+    end
+    play(nvim, steps)
+    nvim:wait_turns(1)
+    T.eq(statuses(nvim), {
+      edit = "rejected",
+      delete = "rejected",
+      read = "rejected",
+      shell = "rejected",
+      fetch = "rejected",
+      web = "rejected",
+      mcp = "rejected",
+      once = "rejected",
+      deleted = "completed",
+      written = "completed",
+      empty = "completed",
+    })
+    nvim:wait_screen("– Edit   kept.txt")
+    T.ok(not nvim:sees("✓ Edit   kept"), "not shown as done")
+    local changes = nvim:lua([[
+      return vim.iter(require("cursor_agent").changes()):map(function(change)
+        return vim.fs.basename(change.path) .. " " .. change.state
+      end):totable()
+    ]])
+    table.sort(changes)
+    T.eq(changes, { "gone.txt deleted", "odd.txt modified" })
+    local edited = vim.tbl_map(function(event)
+      return vim.fs.basename(event.path)
+    end, nvim:events("CursorAgentEdit"))
+    T.eq(edited, { "gone.txt", "odd.txt" })
+  end
+)
+
 T.case("what only the raw output has is shown, with the exit code", { width = 100, height = 40 }, function(nvim)
   play(nvim, {
     start("Read File", "read", "r"),

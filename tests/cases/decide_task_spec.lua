@@ -73,3 +73,36 @@ T.case("shows the task and nests what the subagent says and does", { width = 120
   nvim:cmd("redrawstatus!")
   nvim:expect_screen("decide-task")
 end)
+
+T.case("what a delegate in the background asks after the turn names it", { width = 100, height = 24 }, function(nvim)
+  local asked = { toolCallId = "late", title = "`make deploy`", kind = "execute", status = "pending" }
+  local agent = T.agent({
+    turns = {
+      {
+        { text = "It works in the background." },
+        {
+          request = {
+            method = "cursor/task",
+            params = { toolCallId = "t", description = "Deploy the site", prompt = "Deploy", subagentType = "shell" },
+          },
+        },
+        { stop = "end_turn" },
+        { permission = { toolCall = asked } },
+        { note = "over" },
+      },
+    },
+  })
+  nvim:use(agent, { attention = { notify = false } })
+  nvim:prompt("deploy it")
+  nvim:wait_turns(1)
+  local decision = nvim:wait(function()
+    return nvim:lua("return require('cursor_agent').pending()[1]")
+  end, "the permission")
+  T.eq(decision.subagent, "Deploy the site")
+  nvim:wait_screen('subagent "Deploy the site" asks to run a command')
+  T.eq(nvim:lua("return require('cursor_agent').answer(...)", decision.id, { option = "allow-once" }), true)
+  nvim:wait(function()
+    return #agent:notes("over") > 0
+  end, "the answer to reach it")
+  T.eq(agent:answers("session/request_permission")[1].result.outcome.optionId, "allow-once")
+end)

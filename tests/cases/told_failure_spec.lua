@@ -42,6 +42,10 @@ T.case("each failure says what to do, also in the notification", { width = 120 }
     { "a\n\nAdd a payment method to continue", "Add a payment method at https://" },
     { "a\n\nCheck your settings to continue", "Check your settings at https://" },
     { "a\n\nError: NonRetriableError: no", "change the prompt or the model" },
+    { "a\n\nError: CancelledError", "Try again in a moment" },
+    { "a\n\nError: ActionRequiredError: see (Request ID: 1-2)\n", "Your account needs attention" },
+    { "a\n\nError: ConnectError: [unauthenticated] Error  \n\n", ":CursorAgent login" },
+    { "Upgrade your plan to continue. Request ID: 1-2", "Upgrade your plan at https://" },
   }
   local turns = {}
   for i, row in ipairs(table) do
@@ -66,6 +70,12 @@ T.case("an answer about errors is an answer", { width = 100 }, function(nvim)
     "`[unauthenticated]` means that you are not signed in.",
     'The button says "Please sign in to continue".',
     "You said: Error: RetriableError: [unavailable]",
+    "Server is up. Please sign in to continue.",
+    "I added the banner. Upgrade your plan to continue.",
+    "The page says:\n\nPlease sign in to continue.",
+    "The log shows this:\n\nError: NonRetriableError: bad model",
+    "- The log:\n\n  Error: RetriableError: x",
+    "[unauthenticated]: you are not signed in.",
   }
   local turns = {}
   for i, text in ipairs(answers) do

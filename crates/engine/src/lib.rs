@@ -12,8 +12,8 @@
 //!   options), `turn.rs` (prompts, queue, cancel), `told_failure.rs` (failures told as answers), `transcript.rs` and
 //!   `entry.rs`, `subagents.rs` (sessions inside sessions), `todos.rs`, `context.rs` (how full the context is),
 //!   `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears).
-//! - [`tools`] — tool calls: `tool_call.rs`, `tool_result.rs`, `diff.rs` (its words, its headers), `output.rs` (what a
-//!   command wrote, as a terminal would show it), `terminals.rs`.
+//! - [`tools`] — tool calls: `tool_call.rs`, `tool_result.rs`, `refused.rs` (calls Cursor stopped itself), `diff.rs` (its
+//!   words, its headers), `output.rs` (what a command wrote, as a terminal would show it), `terminals.rs`.
 //! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: permissions, files, terminals,
 //!   forms), `access.rs` (files and commands held against the rules first), `cursor.rs` (Cursor's own methods).
 //! - [`decide`] — what needs the user: `decision.rs`, `conflict.rs` (unsaved text an agent would write over).

@@ -67,6 +67,8 @@ pub struct Agent {
     pub auth_methods: Vec<wire::AuthMethod>,
     /// What it calls itself.
     pub title: Option<String>,
+    /// It is our own program for Cursor's headless mode, which says `failed` of what was not allowed.
+    pub headless: bool,
     /// Sessions by the agent's id.
     pub sessions: HashMap<wire::SessionId, Key>,
     /// Sessions that were closed here; what still comes for them is nobody's.
@@ -190,6 +192,7 @@ impl Agent {
             caps: wire::AgentCapabilities::default(),
             auth_methods: Vec::new(),
             title: None,
+            headless: false,
             sessions: HashMap::new(),
             closed: HashSet::new(),
             subagents: HashMap::new(),

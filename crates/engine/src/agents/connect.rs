@@ -21,6 +21,8 @@ use crate::text::{MESSAGE_BYTES, passage};
 const HANDSHAKE_NOTICE_MS: u64 = 20_000;
 /// After so long `authenticate` is taken for one that will not be answered.
 const LOGIN_TIMEOUT_MS: u64 = 15_000;
+/// What our program for Cursor's headless mode calls itself.
+const HEADLESS: &str = "cursor-agent-acp";
 
 impl Engine {
     /// Starts a process for the agent and begins the handshake.
@@ -160,6 +162,8 @@ impl Engine {
         let Some(agent) = self.live(proc) else { return };
         agent.caps = response.agent_capabilities;
         agent.auth_methods = response.auth_methods;
+        let info = response.agent_info.as_ref();
+        agent.headless = info.is_some_and(|info| info.name == HEADLESS);
         agent.title = response
             .agent_info
             .map(|info| info.title.unwrap_or(info.name));

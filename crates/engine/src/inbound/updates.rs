@@ -6,7 +6,7 @@ use acp::types::{self as wire, ContentBlock, SessionUpdate};
 use acp::{FromValue, methods};
 use serde_json::{Value, json};
 
-use crate::agents::agent::{Agent, Link, Stage, Waiter};
+use crate::agents::agent::{Link, Stage, Waiter};
 use crate::effect::{DiffJob, Effect};
 use crate::engine::{Engine, News};
 use crate::ids::{AgentId, Key, Proc};
@@ -343,7 +343,7 @@ impl Engine {
         let of_cursor = self
             .agents
             .get(&session.agent)
-            .is_some_and(Agent::is_cursor);
+            .is_some_and(|agent| agent.is_cursor() && !agent.headless);
         // Of what was done long ago the output may be left out.
         let tells_all = of_cursor && !session.is_replaying();
         let id = news.id.as_str().to_owned();
@@ -363,14 +363,16 @@ impl Engine {
         let entry = session.transcript.get_mut(at)?;
         let was_over = entry.tool().is_some_and(ToolCall::is_over);
         let tool = entry.tool_mut()?;
-        let had_changed = if was_over {
+        tool.begun |= known.is_some() && !was_over;
+        let had_changed = if was_over && tool.has_edited() {
             tool.changed_paths()
         } else {
             Vec::new()
         };
         let named = crate::sessions::watching::named(tool);
         let open = tool.apply(news);
-        tool.refused = tells_all && tool.was_refused();
+        tool.judge(tells_all);
+        let doubted = tool.doubted;
         let over = tool.is_over();
         let late = was_over && tool.changed_paths() != had_changed;
         let todos = tool.take_todos();
@@ -415,6 +417,9 @@ impl Engine {
         }
         if over && !was_over {
             self.watch_call_end(key, at);
+        }
+        if doubted {
+            self.doubt(key, at);
         }
         if let Some(update) = todos {
             self.take_todos(key, parent, update);

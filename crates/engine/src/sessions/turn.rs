@@ -5,7 +5,7 @@ use acp::types::{self as wire, ContentBlock};
 use acp::{FromValue, methods};
 use serde_json::{Value, json};
 
-use crate::agents::agent::{Link, Waiter};
+use crate::agents::agent::{Agent, Link, Waiter};
 use crate::agents::connect::rpc_message;
 use crate::decide::decision::Decision;
 use crate::effect::{Effect, Timer};
@@ -243,7 +243,7 @@ impl Engine {
             );
         }
         self.end_decisions(|decision| decision.key == key, "cancelled");
-        if let Some(proc) = self.agents.get(&id).map(crate::agents::agent::Agent::proc) {
+        if let Some(proc) = self.agents.get(&id).map(Agent::proc) {
             self.cancel_calls(key, proc);
         }
         if let Some(turn) = self
@@ -373,7 +373,9 @@ impl Engine {
         let session = self.sessions.get(&key)?;
         let words = session.transcript.last_words()?;
         let prompt = session.turn.as_ref().map(|turn| turn.text.as_str());
-        told_failure::find(words, prompt.unwrap_or_default())
+        let agent = self.agents.get(&session.agent);
+        let of_cursor = agent.is_some_and(Agent::is_cursor);
+        told_failure::find(words, prompt.unwrap_or_default(), of_cursor)
     }
 
     /// The process is gone in the middle of a turn.

@@ -22,6 +22,8 @@ pub struct Watched {
     pub job: Job,
     /// What is written to this process from now on waits until the review is done with it.
     pub hold: Option<Proc>,
+    /// What the agent says next is heard when the review is done with it.
+    pub first: bool,
 }
 
 /// Whose change it is.
@@ -69,6 +71,13 @@ pub enum Job {
         /// The turn.
         author: Author,
     },
+    /// A call ended that was to change files and does not say that it did.
+    Doubted {
+        /// The turn.
+        author: Author,
+        /// Which call.
+        doubt: Doubt,
+    },
     /// The user saved a file, or something else of theirs changed it.
     UserWrote {
         /// Absolute.
@@ -91,6 +100,19 @@ pub struct Said {
     pub line: Option<u32>,
 }
 
+/// A call that was to change files, and may have been stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// The call's entry.
+    pub entry: usize,
+    /// The files, absolute.
+    pub paths: Vec<PathBuf>,
+    /// It was to remove them.
+    pub removes: bool,
+    /// They were named before it ended.
+    pub begun: bool,
+}
+
 /// What others have to hear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
@@ -104,6 +126,15 @@ pub enum Report {
         path: PathBuf,
         /// `created`, `modified` or `deleted`.
         state: &'static str,
+    },
+    /// Whether a call changed any of the files it was to change.
+    Looked {
+        /// Whose.
+        key: Key,
+        /// The call's entry.
+        entry: usize,
+        /// Nothing, where that cannot be told.
+        changed: Option<bool>,
     },
     /// The workspace has too many files to see what commands change.
     TooLarge {
@@ -143,7 +174,11 @@ impl Engine {
     }
 
     fn watch(&mut self, job: Job) {
-        self.watched.push(Watched { job, hold: None });
+        self.watched.push(Watched {
+            job,
+            hold: None,
+            first: false,
+        });
     }
 
     /// A turn is about to begin: files are kept as they are, then the prompt is sent.
@@ -172,6 +207,7 @@ impl Engine {
                 watch: open.into_iter().map(PathBuf::from).collect(),
             },
             hold: Some(proc),
+            first: false,
         });
     }
 
@@ -222,6 +258,16 @@ impl Engine {
         self.watch(Job::CommandEnded { author });
     }
 
+    /// A call ended that was to change files: whether it did is looked up, before anything else is heard.
+    pub(crate) fn watch_doubt(&mut self, key: Key, doubt: Doubt) {
+        let author = self.author(key);
+        self.watched.push(Watched {
+            job: Job::Doubted { author, doubt },
+            hold: None,
+            first: true,
+        });
+    }
+
     /// A call that is at work now, not one that is told again.
     fn call(&self, key: Key, at: usize) -> Option<(&Session, &ToolCall)> {
         let session = self.sessions.get(&key)?;
@@ -248,9 +294,15 @@ impl Engine {
                 state,
             } => {
                 let path = path.to_string_lossy().into_owned();
+                self.note_found(author.key, &path);
                 self.look_again(author.key, &path, Vec::new(), state);
                 self.event(author.key, "CursorAgentEdit", json!({ "path": path }));
             }
+            Report::Looked {
+                key,
+                entry,
+                changed,
+            } => self.on_looked(key, entry, changed),
             Report::TooLarge { key } => {
                 let text = "This workspace has too many files to see what commands change: \
                             what they did is not in `:CursorAgent review`";
@@ -267,10 +319,20 @@ impl Engine {
 /// Whether a call may change files that it does not name.
 fn may_change_files(tool: &ToolCall) -> bool {
     // Also one that is shown as rejected: it may have run all the same, what Cursor reports leaves that open.
-    !matches!(
-        tool.kind.as_str(),
-        "read" | "edit" | "delete" | "move" | "search" | "think" | "fetch" | "switch_mode" | "plan"
-    )
+    let seems_stopped = tool.refused && tool.is_edit();
+    seems_stopped
+        || !matches!(
+            tool.kind.as_str(),
+            "read"
+                | "edit"
+                | "delete"
+                | "move"
+                | "search"
+                | "think"
+                | "fetch"
+                | "switch_mode"
+                | "plan"
+        )
 }
 
 /// Every file a call names.

@@ -4,6 +4,7 @@ pub mod diff;
 pub mod diff_header;
 pub mod diff_words;
 pub mod output;
+pub mod refused;
 pub mod terminals;
 pub mod tool_call;
 pub mod tool_result;

@@ -7,14 +7,13 @@ use crate::ids::DecisionId;
 use crate::tools::diff::{self, Diff};
 use crate::tools::diff_header;
 use crate::tools::output::Output;
+use crate::tools::refused::is_reason;
 use crate::tools::tool_result::{self, has_lines, joined};
 
 /// Longer texts are compared by the driver, not while the engine is locked.
 const INLINE_DIFF_BYTES: usize = 256 * 1024;
 /// Longer texts are not looked through for what is shown already.
 const INLINE_SEARCH_BYTES: usize = 256 * 1024;
-/// Why Cursor asks before it runs a command. Once the command has run, its output stands there.
-const REASON_TO_ASK: &str = "Not in allowlist: ";
 
 /// A tool call as it stands.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,6 +46,14 @@ pub struct ToolCall {
     pub allowed: bool,
     /// Cursor said no itself, without asking.
     pub refused: bool,
+    /// It was to change files and has nothing to show: whether it did is being looked up.
+    pub doubted: bool,
+    /// It was looked up.
+    pub looked: bool,
+    /// What the disk said, where it could.
+    pub did_change: Option<bool>,
+    /// It was told of before it had ended, as Cursor does of each.
+    pub begun: bool,
     /// What its raw output says, in parts.
     pub result: Vec<String>,
     /// Those parts that nothing else shows.
@@ -287,19 +294,6 @@ impl ToolCall {
         self.rejected || self.refused
     }
 
-    /// Whether Cursor's own rules kept a command from running: it is `completed`, but one that ran has an exit code.
-    pub fn was_refused(&self) -> bool {
-        let is_reason = |c: &Content| matches!(c, Content::Text(text) if text.text().starts_with(REASON_TO_ASK));
-        self.kind == "execute"
-            && self.status == "completed"
-            && !self.allowed
-            && self.raw_output.is_none()
-            && self.content.iter().all(is_reason)
-            && self.raw_input.is_some()
-            && self.task.is_none()
-            && self.command().is_some()
-    }
-
     /// What a search looks for.
     pub fn query(&self) -> Option<&str> {
         let keys = ["pattern", "query", "regex", "globPattern", "glob_pattern"];
@@ -363,7 +357,8 @@ impl ToolCall {
 
     /// Whether it is over, and what it was to change is changed.
     pub fn has_edited(&self) -> bool {
-        self.is_over() && self.status != "failed" && !self.is_rejected() && !self.cancelled
+        let ran = !self.is_rejected() && !self.cancelled && !self.doubted;
+        self.is_over() && self.status != "failed" && ran
     }
 
     /// The files it changes: those of its diffs, and for calls that write, where they say they work.
@@ -478,7 +473,6 @@ impl ToolCall {
         self.rejected |= result.denied;
         if !(result.parts.is_empty() || result.spare && !self.content.is_empty()) {
             self.result = result.parts;
-            let is_reason = |c: &Content| matches!(c, Content::Text(text) if text.text().starts_with(REASON_TO_ASK));
             self.content.retain(|content| !is_reason(content));
         }
         self.raw_output = Some(output);

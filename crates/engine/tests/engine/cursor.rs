@@ -398,6 +398,9 @@ fn an_edit_carries_a_diff_and_the_file_is_written_by_the_agent_itself() {
         "s-1",
         json!({ "sessionUpdate": "tool_call_update", "toolCallId": "a", "status": "completed" }),
     );
+    // Whether it removed the file shows on disk.
+    assert_eq!(world.mirror.edited, ["/project/a.rs", "/project/new.rs"]);
+    world.looked(key, "c", Some("/project/gone.rs"));
     assert_eq!(
         world.mirror.edited,
         ["/project/a.rs", "/project/new.rs", "/project/gone.rs"]

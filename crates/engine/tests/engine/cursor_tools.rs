@@ -1,6 +1,7 @@
 //! Tool calls, todos and questions as Cursor's CLI sends them since October 2026.
 
 use engine::ids::Key;
+use engine::sessions::watching::{Author, Report};
 use serde_json::{Value, json};
 
 use crate::kit::World;
@@ -753,39 +754,265 @@ fn last_tool(world: &World, key: Key) -> Value {
     world.transcript(key).last().unwrap()["tool"].clone()
 }
 
+fn text(text: &str) -> Value {
+    json!({ "type": "content", "content": { "type": "text", "text": text } })
+}
+
 #[test]
-fn a_command_cursor_stops_by_itself_was_not_run() {
+fn a_call_cursor_stops_by_itself_was_not_run() {
+    let path = json!([{ "path": "/project/a.rs" }]);
+    for (kind, title, more) in [
+        (
+            "execute",
+            "`sudo x`",
+            json!({ "rawInput": { "command": "sudo x" } }),
+        ),
+        // Its details never came.
+        ("execute", "Terminal", json!({})),
+        ("edit", "Edit a.rs", json!({ "locations": path })),
+        (
+            "edit",
+            "Edit a.rs",
+            json!({ "rawInput": { "path": "/project/a.rs" } }),
+        ),
+        ("edit", "Edit File", json!({})),
+        ("read", "Read .env", json!({ "locations": path })),
+        (
+            "fetch",
+            "Fetch https://example.com",
+            json!({ "rawInput": { "url": "https://example.com" } }),
+        ),
+        (
+            "search",
+            "Web Search",
+            json!({ "rawInput": { "query": "neovim" } }),
+        ),
+        (
+            "other",
+            "github: delete_repo",
+            json!({ "rawInput": { "name": "x" } }),
+        ),
+    ] {
+        let (mut world, key) = in_turn();
+        start(&mut world, "t", "Tool", kind);
+        let mut details = more.clone();
+        details["title"] = json!(title);
+        call(&mut world, "t", details);
+        call(&mut world, "t", json!({ "status": "completed" }));
+        let stopped = last_tool(&world, key);
+        assert_eq!(
+            (&stopped["status"], &stopped["rejected"]),
+            (&json!("rejected"), &json!(true)),
+            "{kind} {more}"
+        );
+        assert_eq!(world.changes(key), json!([]), "{kind} {more}");
+        assert_eq!(world.mirror.edited, [] as [&str; 0]);
+        // Told with an empty output, or why it would have asked, it is the same.
+        for end in [
+            json!({ "status": "completed", "rawOutput": {} }),
+            json!({ "status": "completed", "rawOutput": null }),
+            json!({ "status": "completed", "content": [text("Not in allowlist: x")] }),
+        ] {
+            call(&mut world, "t", end.clone());
+            assert_eq!(
+                last_tool(&world, key)["status"],
+                "rejected",
+                "{kind} {more} {end}"
+            );
+        }
+        // Its output came later.
+        call(&mut world, "t", json!({ "content": [text("")] }));
+        assert_eq!(last_tool(&world, key)["status"], "completed", "{kind}");
+    }
+}
+
+#[test]
+fn a_call_with_any_result_has_run() {
+    let diff = json!({ "type": "diff", "path": "/project/a.rs", "oldText": "a", "newText": "b" });
+    for (kind, end) in [
+        ("execute", json!({ "rawOutput": { "exitCode": 0 } })),
+        (
+            "execute",
+            json!({ "rawOutput": { "exitCode": 0, "stdout": "", "stderr": "" } }),
+        ),
+        ("execute", json!({ "content": [text("out")] })),
+        ("read", json!({ "rawOutput": { "content": "" } })),
+        ("read", json!({ "content": [text("")] })),
+        ("search", json!({ "rawOutput": { "totalMatches": 0 } })),
+        ("fetch", json!({ "rawOutput": "" })),
+        ("edit", json!({ "content": [diff] })),
+        ("edit", json!({ "rawOutput": { "linesAdded": 0 } })),
+        ("other", json!({ "rawOutput": { "content": [] } })),
+    ] {
+        let (mut world, key) = in_turn();
+        start(&mut world, "t", "github: list", kind);
+        let mut end = end;
+        end["status"] = json!("completed");
+        call(&mut world, "t", end.clone());
+        let ran = last_tool(&world, key);
+        assert_eq!(
+            (&ran["status"], &ran["rejected"]),
+            (&json!("completed"), &json!(false)),
+            "{kind} {end}"
+        );
+    }
     let (mut world, key) = in_turn();
-    let run = |world: &mut World, id: &str, end: Value| {
-        start(world, id, "Terminal", "execute");
-        let input = json!({ "title": "`sudo x`", "rawInput": { "command": "sudo x" } });
-        call(world, id, input);
-        call(world, id, end);
-        last_tool(world, key)
+    start(&mut world, "t", "`x`", "execute");
+    call(&mut world, "t", json!({ "status": "failed" }));
+    assert_eq!(last_tool(&world, key)["status"], "failed");
+}
+
+#[test]
+fn calls_that_have_nothing_to_show_by_nature_are_completed() {
+    for (kind, title, input) in [
+        (
+            "other",
+            "Update TODOs",
+            json!({ "_toolName": "updateTodos" }),
+        ),
+        ("other", "Task: explore", json!({ "_toolName": "task" })),
+        ("other", "Create plan", json!({})),
+        ("other", "Note: it is done now", json!({})),
+        ("think", "Think", json!({})),
+        ("switch_mode", "Switch to plan", json!({})),
+    ] {
+        let (mut world, key) = in_turn();
+        start(&mut world, "t", title, kind);
+        call(
+            &mut world,
+            "t",
+            json!({ "status": "completed", "rawInput": input }),
+        );
+        let tools = world.transcript(key);
+        let mut tools = tools.iter().filter(|entry| entry["kind"] == "tool");
+        assert!(
+            tools.all(|entry| entry["tool"]["status"] == "completed"),
+            "{kind} {title}"
+        );
+    }
+}
+
+#[test]
+fn another_agents_call_without_output_is_completed() {
+    let (mut world, key) = World::plain();
+    world.prompt(key, "hello");
+    for (id, kind) in ["execute", "edit", "read", "search", "fetch", "delete"]
+        .iter()
+        .enumerate()
+    {
+        let path = json!([{ "path": format!("/project/{id}") }]);
+        let id = id.to_string();
+        start(&mut world, &id, "Tool", kind);
+        call(
+            &mut world,
+            &id,
+            json!({ "status": "completed", "locations": path }),
+        );
+        assert_eq!(last_tool(&world, key)["status"], "completed", "{kind}");
+    }
+    assert_eq!(world.mirror.edited, ["/project/1", "/project/5"]);
+}
+
+#[test]
+fn what_the_disk_says_of_a_call_without_a_result_counts() {
+    for (kind, found, status) in [
+        ("edit", None, "rejected"),
+        ("edit", Some("/project/a.rs"), "completed"),
+        ("delete", None, "rejected"),
+        ("delete", Some("/project/a.rs"), "completed"),
+    ] {
+        let (mut world, key) = in_turn();
+        start(&mut world, "t", "Tool", kind);
+        call(
+            &mut world,
+            "t",
+            json!({ "status": "completed", "locations": [{ "path": "/project/a.rs" }] }),
+        );
+        assert_eq!(world.changes(key), json!([]), "not before it was looked up");
+        world.looked(key, "t", found);
+        assert_eq!(last_tool(&world, key)["status"], status, "{kind} {found:?}");
+        let listed: Vec<String> = found.into_iter().map(str::to_owned).collect();
+        assert_eq!(world.mirror.edited, listed, "{kind}");
+        let changes = world.changes(key);
+        assert_eq!(changes.as_array().unwrap().len(), listed.len(), "{kind}");
+        // Told again, it stays what it is.
+        call(&mut world, "t", json!({ "status": "completed" }));
+        assert_eq!(last_tool(&world, key)["status"], status, "{kind} {found:?}");
+    }
+}
+
+#[test]
+fn a_call_told_of_only_when_it_has_ended_is_stopped_only_where_the_disk_says_so() {
+    let once = |world: &mut World, kind: &str| {
+        world.update("s-1", json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Tool", "kind": kind, "status": "completed", "locations": [{ "path": "/project/a.rs" }] }));
     };
-    let stopped = run(&mut world, "t1", json!({ "status": "completed" }));
-    assert_eq!(
-        (&stopped["status"], &stopped["rejected"]),
-        (&json!("rejected"), &json!(true))
-    );
-    // Its output came later, or it has none but an exit code, or shows something else.
+    for kind in ["read", "search", "fetch", "execute"] {
+        let (mut world, key) = in_turn();
+        once(&mut world, kind);
+        assert_eq!(last_tool(&world, key)["status"], "completed", "{kind}");
+    }
+    for kind in ["edit", "delete"] {
+        let (mut world, key) = in_turn();
+        once(&mut world, kind);
+        world.looked(key, "t", None);
+        assert_eq!(last_tool(&world, key)["status"], "rejected", "{kind}");
+        assert_eq!(world.changes(key), json!([]), "{kind}");
+        // Where it does not say, the agent's word counts.
+        let (mut world, key) = in_turn();
+        once(&mut world, kind);
+        world.act(|engine| {
+            engine.on_review(Report::Looked {
+                key,
+                entry: 1,
+                changed: None,
+            });
+        });
+        assert_eq!(last_tool(&world, key)["status"], "completed", "{kind}");
+        assert_eq!(world.mirror.edited, ["/project/a.rs"], "{kind}");
+    }
+}
+
+#[test]
+fn a_change_that_is_seen_before_the_call_ends_is_its_own() {
+    for (found, status) in [
+        ("/project/a.rs", "completed"),
+        // The workspace by its real path.
+        ("/real/project/a.rs", "completed"),
+        ("/project/b.rs", "rejected"),
+        ("/project/aa.rs", "rejected"),
+    ] {
+        let (mut world, key) = in_turn();
+        start(&mut world, "t", "Edit a.rs", "edit");
+        let path = json!([{ "path": "/project/a.rs" }]);
+        call(&mut world, "t", json!({ "locations": path }));
+        world.act(|engine| {
+            engine.on_review(Report::Found {
+                author: Author { key, turn: 1 },
+                path: found.into(),
+                state: "modified",
+            });
+        });
+        call(&mut world, "t", json!({ "status": "completed" }));
+        assert_eq!(last_tool(&world, key)["status"], status, "{found}");
+    }
+}
+
+#[test]
+fn a_diff_that_comes_after_the_end_is_an_edit() {
+    let (mut world, key) = in_turn();
+    start(&mut world, "t", "Edit a.rs", "edit");
+    let path = json!([{ "path": "/project/a.rs" }]);
     call(
         &mut world,
-        "t1",
-        json!({ "rawOutput": { "exitCode": 0, "stdout": "", "stderr": "" } }),
+        "t",
+        json!({ "status": "completed", "locations": path }),
     );
-    let ran = last_tool(&world, key);
-    assert_eq!(ran["status"], "completed");
-    for end in [
-        json!({ "status": "completed", "rawOutput": { "exitCode": 0 } }),
-        json!({ "status": "completed", "content": [{ "type": "content", "content": { "type": "text", "text": "out" } }] }),
-    ] {
-        let ran = run(&mut world, &end.to_string(), end.clone());
-        assert_eq!(ran["status"], "completed", "{end}");
-        assert_eq!(ran["rejected"], false, "{end}");
-    }
-    let failed = run(&mut world, "t4", json!({ "status": "failed" }));
-    assert_eq!(failed["status"], "failed");
+    assert_eq!(last_tool(&world, key)["status"], "rejected");
+    let diff = json!({ "type": "diff", "path": "/project/a.rs", "oldText": "a", "newText": "b" });
+    call(&mut world, "t", json!({ "content": [diff] }));
+    assert_eq!(last_tool(&world, key)["status"], "completed");
+    assert_eq!(world.mirror.edited, ["/project/a.rs"]);
+    assert_eq!(world.changes(key)[0]["state"], "modified");
 }
 
 #[test]

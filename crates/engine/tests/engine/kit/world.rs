@@ -11,6 +11,7 @@ use engine::ids::{DecisionId, EditorId, Key, Proc};
 use engine::inbound::serve::EditorReply;
 use engine::policy::{Case, Disk};
 use engine::sessions::session::{Block, PromptSpec, Wanted};
+use engine::sessions::watching::{Job, Report};
 use engine::{Engine, Now, Refused};
 use serde_json::{Value, json};
 
@@ -543,6 +544,35 @@ impl World {
         let entries = self.transcript(key);
         let found = entries.iter().rfind(|entry| entry["kind"] == "tool");
         found.expect("a tool call")["tool"].clone()
+    }
+
+    /// The review has looked up what a call changed that says nothing of it: this file, or none.
+    pub fn looked(&mut self, key: Key, call: &str, path: Option<&str>) {
+        let jobs = self.act(Engine::take_watched);
+        let mut jobs = jobs.into_iter().rev().map(|watched| watched.job);
+        let doubted = jobs.find_map(|job| match job {
+            Job::Doubted { author, doubt } if author.key == key => Some((author, doubt.entry)),
+            _ => None,
+        });
+        let (author, entry) = doubted.expect("the review was asked");
+        assert_eq!(self.transcript(key)[entry]["tool"]["id"], call);
+        if let Some(path) = path {
+            self.act(|engine| {
+                engine.on_review(Report::Found {
+                    author,
+                    path: path.into(),
+                    state: "deleted",
+                });
+            });
+        }
+        let changed = Some(path.is_some());
+        self.act(|engine| {
+            engine.on_review(Report::Looked {
+                key,
+                entry,
+                changed,
+            });
+        });
     }
 
     pub fn changes(&self, key: Key) -> Value {
