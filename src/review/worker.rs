@@ -307,7 +307,7 @@ impl Watch {
             let was_told = seen.is_some_and(|kept| kept.snapshot == Snapshot::Absent);
             let is_gone = doubt.removes
                 && path.symlink_metadata().is_err()
-                && self.before_turn(author, &path) != Some(Snapshot::Absent);
+                && (was_told || self.before_turn(author, &path) != Some(Snapshot::Absent));
             let changed = self.changed(author, &path, None);
             any |= changed.is_some() || is_gone;
             known &= is_same;

@@ -162,41 +162,36 @@ T.case(
     local at = function(path)
       return { locations = { { path = "${cwd}/" .. path } }, rawInput = { path = "${cwd}/" .. path } }
     end
+    local steps = {}
     ---@param id string
     ---@param kind string
     ---@param title string
     ---@param details table
-    ---@return table, table, table
-    local function denied(id, kind, title, details)
+    ---@param act? table what it does all the same
+    local function add(id, kind, title, details, act)
       local told = vim.tbl_extend("force", details, { toolCallId = id, title = title, status = "in_progress" })
-      return start("Tool", kind, id), call(told), call({ toolCallId = id, status = "completed" })
+      vim.list_extend(steps, { start("Tool", kind, id), call(told) })
+      vim.list_extend(steps, act and { { wait_ms = 50 }, act } or {})
+      table.insert(steps, call({ toolCallId = id, status = "completed" }))
     end
-    local steps = {}
-    for _, step in ipairs({
-      { denied("edit", "edit", "Edit kept.txt", at("kept.txt")) },
-      { denied("delete", "delete", "Delete kept.txt", at("kept.txt")) },
-      { denied("read", "read", "Read kept.txt", at("kept.txt")) },
-      { denied("shell", "execute", "`sudo rm x`", { rawInput = { command = "sudo rm x" } }) },
-      { denied("fetch", "fetch", "Fetch https://example.org", { rawInput = { url = "https://example.org" } }) },
-      { denied("web", "search", "Web search: neovim", { rawInput = { query = "neovim" } }) },
-      { denied("mcp", "other", "github: delete_repo", { rawInput = { name = "x" } }) },
-      -- In one message, without a beginning.
-      { call(vim.tbl_extend("force", at("kept too.txt"), {
-        sessionUpdate = "tool_call",
-        toolCallId = "once",
-        title = "Edit kept too.txt",
-        kind = "edit",
-        status = "completed",
-      })) },
-      -- These have nothing to show either, but did it.
-      { { remove_file = "gone.txt" }, denied("deleted", "delete", "Delete gone.txt", at("gone.txt")) },
-      { start("Edit File", "edit", "written"), call({ toolCallId = "written", locations = at("odd.txt").locations }) },
-      { { wait_ms = 100 }, { write_file = { path = "odd.txt", text = "theirs\n" } } },
-      { call({ toolCallId = "written", status = "completed" }) },
-      { start("Read File", "read", "empty"), call({ toolCallId = "empty", status = "completed", rawOutput = { content = "" } }) },
-    }) do
-      vim.list_extend(steps, step)
-    end
+    add("edit", "edit", "Edit kept.txt", at("kept.txt"))
+    add("delete", "delete", "Delete kept.txt", at("kept.txt"))
+    add("read", "read", "Read kept.txt", at("kept.txt"))
+    add("shell", "execute", "`sudo rm x`", { rawInput = { command = "sudo rm x" } })
+    add("fetch", "fetch", "Fetch https://example.org", { rawInput = { url = "https://example.org" } })
+    add("web", "search", "Web search: neovim", { rawInput = { query = "neovim" } })
+    add("mcp", "other", "github: delete_repo", { rawInput = { name = "x" } })
+    -- In one message, without a beginning.
+    local once =
+      { sessionUpdate = "tool_call", toolCallId = "once", title = "Edit", kind = "edit", status = "completed" }
+    table.insert(steps, call(vim.tbl_extend("force", at("kept too.txt"), once)))
+    -- These have nothing to show either, but did it.
+    add("deleted", "delete", "Delete gone.txt", at("gone.txt"), { remove_file = "gone.txt" })
+    add("written", "edit", "Edit odd.txt", at("odd.txt"), { write_file = { path = "odd.txt", text = "theirs\n" } })
+    vim.list_extend(steps, {
+      start("Read File", "read", "empty"),
+      call({ toolCallId = "empty", status = "completed", rawOutput = { content = "" } }),
+    })
     play(nvim, steps)
     nvim:wait_turns(1)
     T.eq(statuses(nvim), {
