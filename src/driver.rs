@@ -28,6 +28,7 @@ use crate::keeper::Keeper;
 use crate::known_secrets;
 use crate::links;
 use crate::process::{self, Tail};
+use crate::processes::Running;
 use crate::review::Review;
 use crate::stdin;
 use engine::agents::env::Env;
@@ -108,6 +109,8 @@ struct Child {
     held: Option<Vec<Vec<u8>>>,
     /// Its process group, once it runs.
     pid: Option<u32>,
+    /// Since when.
+    since: Option<Instant>,
     /// All that descends from it.
     family: Family,
     /// It was told to end before it had started, or is of no use to anybody any more.
@@ -477,6 +480,25 @@ impl Driver {
         id
     }
 
+    /// The agents that run, but for their memory.
+    pub fn running(&self) -> Vec<Running> {
+        let state = self.shared.state.lock();
+        let running = state.agents.iter().filter_map(|(proc, child)| {
+            let about = state.engine.about(proc.agent)?;
+            Some(Running {
+                agent: about.agent,
+                cwd: about.cwd,
+                pid: child.pid?,
+                age_ms: child.since.map_or(0, |since| millis(since.elapsed())),
+                sessions: about.sessions,
+                memory_bytes: None,
+            })
+        });
+        let mut running: Vec<Running> = running.collect();
+        running.sort_by_key(|one| one.pid);
+        running
+    }
+
     /// Runs a command for what it prints; the editor hears that as a `result`. Its number.
     pub fn run(&self, errand: Errand) -> ResultId {
         let id = self.with(Engine::promise);
@@ -603,6 +625,7 @@ impl Driver {
             let mut state = self.shared.state.lock();
             if let Some(entry) = state.agents.get_mut(&proc) {
                 entry.pid = pid;
+                entry.since = Some(Instant::now());
                 if entry.doomed {
                     signal(entry, Signal::TERM);
                 }

@@ -13,6 +13,7 @@
 //!   only.
 //! - [`mcp`] — Cursor's `mcp.json` files; `crates/mcp` — what they say, with the line of each mistake.
 //! - [`review`] — what agents changed on disk, to be kept or undone.
+//! - [`processes`] — what runs and what it takes, for `:CursorAgent status`.
 //! - [`log`] — the log file; [`known_secrets`] — what it never shows; [`private`] — files only the user can read.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
 //! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts.
@@ -51,5 +52,6 @@ pub mod mcp;
 pub mod nvim;
 pub mod private;
 pub mod process;
+pub mod processes;
 pub mod review;
 pub mod stdin;

@@ -61,16 +61,18 @@ end
 local function chooser(name)
   return {
     desc = ("Set the %s, or choose one"):format(name),
-    run = with_chat(function(chat, args)
-      if args.rest == "" then
-        return require("cursor_agent.chat.pick")[name](chat)
-      end
-      local api = require("cursor_agent")
-      return (name == "mode" and api.set_mode or api.set_model)(args.rest)
-    end),
+    run = function(args)
+      return require("cursor_agent.chat.pick").switch(name, args.rest ~= "" and args.rest or nil)
+    end,
     complete = function()
       local chat = current()
-      return chat and ids(chat.status[name .. "s"]) or {}
+      local known = chat and chat.status[name .. "s"] or {}
+      if #known > 0 then
+        return ids(known)
+      end
+      local agent, agent_name = require("cursor_agent.config").agent(chat and chat.agent)
+      local ahead = require("cursor_agent.chat.next")
+      return agent and agent.cursor and ids(name == "mode" and ahead.CURSOR_MODES or ahead.models(agent_name)) or {}
     end,
   }
 end
@@ -437,7 +439,7 @@ M.subcommands = {
     end,
   },
   status = {
-    desc = "Show the agent, how it is signed in and what it asks",
+    desc = "Show the agent, how it is signed in, what it asks, what runs and what is kept",
     words = 0,
     run = function()
       return require("cursor_agent.agents.status").open(current())

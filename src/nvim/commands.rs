@@ -3,8 +3,10 @@
 use mlua::{Lua, Table, Value};
 
 use super::module::{answer, driver, read, to_lua};
+use crate::driver::Driver;
 use crate::errand::Errand;
 use crate::mcp::Place;
+use crate::processes::{self, Size};
 
 /// Adds the functions.
 pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
@@ -13,6 +15,30 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
         lua.create_function(|lua, errand: Value| {
             let errand: Errand = read(lua, errand, "errand")?;
             answer(lua, driver().map(|driver| driver.run(errand).0))
+        })?,
+    )?;
+    module.set(
+        "running",
+        lua.create_function(|lua, ()| {
+            let running = driver().map(Driver::running);
+            let request = running.and_then(|mut running| {
+                let work = move || {
+                    processes::weigh(&mut running);
+                    serde_json::to_value(running).map_err(|error| error.to_string())
+                };
+                driver().map(|driver| driver.compute(work).0)
+            });
+            answer(lua, request)
+        })?,
+    )?;
+    module.set(
+        "measure",
+        lua.create_function(|lua, paths: Vec<String>| {
+            let work = move || {
+                let sizes: Vec<Size> = paths.iter().map(|path| processes::measure(path)).collect();
+                serde_json::to_value(sizes).map_err(|error| error.to_string())
+            };
+            answer(lua, driver().map(|driver| driver.compute(work).0))
         })?,
     )?;
     module.set(

@@ -140,6 +140,17 @@ pub struct Engine {
 /// What a user can be told about a call that cannot be done.
 pub type Refused = String;
 
+/// An agent, for a list of what runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// Its name in the options.
+    pub agent: String,
+    /// Where it works.
+    pub cwd: String,
+    /// How many sessions it has.
+    pub sessions: usize,
+}
+
 impl Engine {
     /// An engine whose agents inherit this environment.
     pub fn new(env: Env) -> Self {
@@ -332,6 +343,17 @@ impl Engine {
     pub fn keep_promise(&mut self, id: ResultId, result: Result<(), String>) {
         let result = result.map(|()| Value::Bool(true));
         self.outbox.push(News::Result { id, result }, Wake::Now);
+    }
+
+    /// What there is to say of an agent beside its process.
+    pub fn about(&self, id: AgentId) -> Option<About> {
+        let agent = self.agents.get(&id)?;
+        let mine = self.sessions.values().filter(|session| session.agent == id);
+        Some(About {
+            agent: agent.spec.agent.clone(),
+            cwd: agent.spec.cwd.clone(),
+            sessions: mine.filter(|session| session.session_id.is_some()).count(),
+        })
     }
 
     /// What came of something that was promised.

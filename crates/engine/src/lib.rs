@@ -41,4 +41,4 @@ pub mod sessions;
 pub mod text;
 pub mod tools;
 
-pub use engine::{EditorCall, Engine, News, Now, Refused};
+pub use engine::{About, EditorCall, Engine, News, Now, Refused};

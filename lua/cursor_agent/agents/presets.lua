@@ -25,6 +25,9 @@ local M = {}
 ---@field mcp_servers? table[]|table<string, table> more MCP servers: a list as in ACP's session/new, or by name as in mcp.json
 ---@field mcp_pass? "all"|"user"|"none"|string[] which servers of Cursor's mcp.json it is given
 ---@field additional_directories? string[]
+---@field paths? table<string, string> directories here and where they are for the agent, which runs elsewhere
+---@field url? string where it is reached by WebSocket, instead of `command`
+---@field token? string|string[]|fun(): string? bearer for `url`, or a command that prints it
 
 ---MCP servers of the options, as session/new has them.
 ---@param servers table[]|table<string, table>|nil
@@ -218,6 +221,26 @@ local function cli(agent)
     end
   end
   return find_cli()
+end
+
+---Where an agent's program was found, and why that one; nil and what is missing otherwise.
+---@param agent cursor_agent.Agent
+---@return string? path, string why
+function M.found(agent)
+  local program = cli(agent)
+  local path = vim.fn.exepath(program)
+  if path == "" then
+    return nil, ("%s is not on your PATH"):format(program)
+  end
+  local looked = agent.cursor and (agent.command[1] == "agent" or agent.command[1] == ADAPTER)
+  if not looked or (agent.command[1] == ADAPTER and program ~= find_cli()) then
+    return path, "named by `command`"
+  elseif program == "agent" then
+    return path, "`agent` on your PATH"
+  elseif program == "cursor-agent" then
+    return path, "`cursor-agent` on your PATH, which has no `agent`"
+  end
+  return path, "neither `agent` nor `cursor-agent` is on your PATH"
 end
 
 ---Whether an agent's program is here; for the adapter, whether the CLI it drives is here too.

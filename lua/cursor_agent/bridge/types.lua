@@ -38,6 +38,8 @@
 ---@field cli_config fun(env: table<string, string>): integer?, string? reads Cursor's own settings as an agent with these variables would; the answer is a `result` change
 ---@field sign_in fun(spec: cursor_agent.OpenSpec): cursor_agent.SignIn? the key or token an agent would be started with
 ---@field run fun(errand: cursor_agent.Errand): integer?, string? runs a command for what it prints; a `result` change has it
+---@field running fun(): integer?, string? agents that run; a `result` change has them
+---@field measure fun(paths: string[]): integer?, string? what is there, in files and bytes; a `result` change has it
 ---@field mcp_servers fun(place: cursor_agent.Where): integer?, string? MCP servers of Cursor's files; a `result` change has them
 ---@field mcp_check fun(place: cursor_agent.Where, text: string): cursor_agent.mcp.Problem[] what is wrong with the text of an mcp.json
 ---@field mcp_paths fun(place: cursor_agent.Where): { [1]: string, [2]: string? } the project's and the user's mcp.json
@@ -137,6 +139,28 @@
 ---@class (exact) cursor_agent.Where
 ---@field cwd string
 ---@field env table<string, string> on top of Neovim's own environment
+
+---@class (exact) cursor_agent.Running
+---@field agent string
+---@field cwd string
+---@field pid integer
+---@field age_ms integer
+---@field sessions integer
+---@field memory_bytes integer?
+
+---@class (exact) cursor_agent.Size
+---@field path string
+---@field found boolean
+---@field files integer
+---@field bytes integer
+---@field more boolean there is more than was counted
+
+---@class (exact) cursor_agent.Outcome
+---@field code integer?
+---@field signal integer?
+---@field timed_out boolean
+---@field stdout string
+---@field stderr string
 
 ---@class (exact) cursor_agent.Errand
 ---@field command string[]

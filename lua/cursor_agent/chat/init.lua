@@ -76,8 +76,9 @@ function M.new(opts)
   if vim.fn.isdirectory(spec.cwd) == 0 then
     return nil, ("%s is not a directory"):format(spec.cwd)
   end
-  spec.mode = opts.mode or spec.mode
-  spec.model = opts.model or spec.model
+  local chosen = require("cursor_agent.chat.next").get(name)
+  spec.mode = opts.mode or chosen.mode or spec.mode
+  spec.model = opts.model or chosen.model or spec.model
   spec.load = opts.load
   local key, problem = bridge.open(spec)
   if not key then

@@ -81,6 +81,125 @@ function M.model(chat)
   return true
 end
 
+---Lists what an agent offers before it has a session, and calls back. Nothing is started for Cursor but its CLI, which lists its
+---models; another agent says what it has only in a session.
+---@param what "mode"|"model"
+---@param name string of the agent
+---@param callback fun(choices: cursor_agent.pick.Choice[])
+---@return boolean?, string?
+local function list_ahead(what, name, callback)
+  local agent = require("cursor_agent.config").agent(name)
+  local chosen = require("cursor_agent.chat.next")
+  if not agent or not agent.cursor then
+    return nil
+  elseif what == "mode" then
+    callback(chosen.CURSOR_MODES)
+    return true
+  elseif chosen.models(name) then
+    callback(assert(chosen.models(name)))
+    return true
+  end
+  local presets = require("cursor_agent.agents.presets")
+  local spec = presets.spec(name, agent)
+  local command = vim.list_extend(presets.cli_command(agent), { "models" })
+  if vim.fn.executable(command[1]) == 0 then
+    return nil, ("`%s` is not on your PATH"):format(command[1])
+  end
+  local request, why = bridge.run({
+    command = command,
+    env = next(spec.env or {}) and spec.env or vim.empty_dict(),
+    cwd = vim.fn.getcwd(),
+    timeout_ms = 15000,
+  })
+  if not request then
+    return nil, why
+  end
+  bridge.await(request, function(ok, value)
+    local outcome = ok and value --[[@as cursor_agent.Outcome]] or nil
+    local models = outcome and outcome.code == 0 and chosen.read_models(name, outcome.stdout) or {}
+    if #models > 0 then
+      callback(models)
+      return
+    end
+    local said = outcome and vim.trim(outcome.stderr ~= "" and outcome.stderr or outcome.stdout) or tostring(value)
+    local shown = ("`%s models`"):format(vim.fs.basename(command[1]))
+    local late = outcome and outcome.timed_out and shown .. " took more than 15 s"
+    notify.notify(
+      late or ("%s listed no models: %s"):format(shown, said ~= "" and said or "it printed nothing"),
+      "error"
+    )
+  end)
+  return true
+end
+
+---Chooses a mode or a model, or sets the one named: in the chat's session, when that has started, or for the next chat.
+---@param what "mode"|"model"
+---@param id string? without one the user is asked
+---@return boolean?, string?
+function M.switch(what, id)
+  local chat = chats.current()
+  local set = what == "mode" and "set_mode" or "set_model" ---@type "set_mode"|"set_model"
+  if chat and id then
+    local run = bridge[set] ---@type fun(key: cursor_agent.Key, id: string): boolean?, string?
+    return run(chat.key, id)
+  elseif chat and #(status_of(chat)[what .. "s"] or {}) > 0 then
+    return M[what](chat)
+  end
+  local name = chat and chat.agent or require("cursor_agent.config").get().agent
+  local chosen = require("cursor_agent.chat.next")
+
+  ---@param choice string
+  local function take(choice)
+    if chat then
+      apply(chat, set, choice)
+    else
+      chosen.set(name, what, choice)
+      -- Later: below a list the message would make Neovim wait for a key.
+      vim.schedule(function()
+        vim.cmd.redraw()
+        notify.notify(("new chats with %s start with the %s %s"):format(name, what, choice))
+      end)
+    end
+  end
+  if id then
+    take(id)
+    return true
+  elseif chat and status_of(chat).state ~= "starting" then
+    return M[what](chat)
+  end
+  local title = what == "mode" and "Mode" or "Model"
+  local asked, why = list_ahead(what, name, function(choices)
+    local current = chat and status_of(chat)[what] or chosen.get(name)[what]
+    choose(title, choices, current, function(choice)
+      take(choice.id --[[@as string]])
+    end)
+  end)
+  if asked or why then
+    return asked, why
+  end
+  -- Only its session says what there is: that is what it is asked for.
+  local started, problem = chat, nil ---@type cursor_agent.Chat?, string?
+  if not started then
+    started, problem = require("cursor_agent.chat").ensure({ agent = name })
+  end
+  if not started then
+    return nil, problem
+  end
+  notify.notify(("%s names its %ss once its session has started"):format(name, what))
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "CursorAgentReady",
+    desc = "cursor-agent: choose once there is something to choose from",
+    callback = function()
+      if #(status_of(started)[what .. "s"] or {}) == 0 and status_of(started).state ~= "idle" then
+        return
+      end
+      notify.report(M[what](started))
+      return true
+    end,
+  })
+  return true
+end
+
 ---The next mode in the agent's own order.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?

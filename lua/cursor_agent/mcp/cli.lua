@@ -72,13 +72,6 @@ function M.missing(place)
   end
 end
 
----@class (exact) cursor_agent.Outcome
----@field code integer?
----@field signal integer?
----@field timed_out boolean
----@field stdout string
----@field stderr string
-
 ---Runs `agent mcp …` and calls back with what it printed, or with why that is not to be had.
 ---@param place cursor_agent.mcp.Place
 ---@param args string[]

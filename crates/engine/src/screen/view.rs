@@ -307,8 +307,14 @@ impl Engine {
             agent: agent.spec.agent.clone(),
             agent_title: agent.title.as_deref().map(name),
             cwd: session.cwd.clone(),
-            mode: session.mode().map(str::to_owned),
-            model: session.model().map(str::to_owned),
+            mode: session
+                .mode()
+                .map(str::to_owned)
+                .or_else(|| session.wanted.mode.clone()),
+            model: session
+                .model()
+                .map(str::to_owned)
+                .or_else(|| session.wanted.model.clone()),
             modes: modes(session),
             models: models(session),
             options: session.options.iter().map(option_view).collect(),

@@ -10,7 +10,7 @@ use crate::agents::connect::rpc_message;
 use crate::engine::{Engine, Refused};
 use crate::ids::{AgentId, Key};
 use crate::sessions::entry::Level;
-use crate::sessions::session::{OptionValue, Phase};
+use crate::sessions::session::{OptionValue, Phase, Wanted};
 
 impl Engine {
     pub(crate) fn set_went_well(
@@ -30,6 +30,11 @@ impl Engine {
 
     /// Sets the mode by whichever way the agent offers.
     pub fn set_mode(&mut self, key: Key, mode: &str) -> Result<(), Refused> {
+        if let Some(wanted) = self.wanted_later(key) {
+            wanted.mode = Some(mode.to_owned());
+            self.outbox.status(key);
+            return Ok(());
+        }
         let (id, session_id) = self.switchable(key)?;
         let session = self.session(key)?;
         let modes = &session.modes.available_modes;
@@ -67,6 +72,11 @@ impl Engine {
 
     /// Sets the model by whichever way the agent offers.
     pub fn set_model(&mut self, key: Key, model: &str) -> Result<(), Refused> {
+        if let Some(wanted) = self.wanted_later(key) {
+            wanted.model = Some(model.to_owned());
+            self.outbox.status(key);
+            return Ok(());
+        }
         let (id, session_id) = self.switchable(key)?;
         let session = self.session(key)?;
         if let Some(option) = session
@@ -170,6 +180,15 @@ impl Engine {
             },
         );
         Ok(())
+    }
+
+    /// What a session that is not there yet is to be set to when it is.
+    fn wanted_later(&mut self, key: Key) -> Option<&mut Wanted> {
+        let session = self.sessions.get_mut(&key)?;
+        match session.phase {
+            Phase::Ready | Phase::Lost => None,
+            _ => Some(&mut session.wanted),
+        }
     }
 
     pub(crate) fn switchable(&self, key: Key) -> Result<(AgentId, wire::SessionId), Refused> {
