@@ -471,7 +471,7 @@ function M.names()
   return names
 end
 
----What one may look for here and is not there yet; the help says what to do instead.
+---Subcommands that are not implemented yet; the help says what to do instead.
 local NOT_YET = { cloud = true }
 
 ---What a subcommand says to more words than it takes.

@@ -121,7 +121,7 @@ function M.unless_answered(agent, method)
     local seconds = math.floor(M.SLOW_MS / 1000)
     M.notify(
       ("%s has not answered %s for %d s: still waiting\n"):format(agent, method, seconds)
-        .. "  :CursorAgent restart starts it anew\n  :CursorAgent log shows the wire",
+        .. "  :CursorAgent restart restarts it\n  :CursorAgent log shows the protocol log",
       "warn"
     )
   end, M.SLOW_MS)

@@ -92,7 +92,7 @@ end
 
 ---Puts the built files into the copy.
 function Plugin:install_built()
-  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp" }) do
+  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp", "cursor-agent-cloud" }) do
     self:write("lib/" .. name, read(T.root .. "/lib/" .. name))
     assert(vim.uv.fs_chmod(self.root .. "/lib/" .. name, EXECUTABLE))
   end
@@ -115,6 +115,7 @@ function Plugin:release_files(child)
     [names[1]] = read(T.root .. "/lib/cursor_agent.so"),
     [names[2]] = read(T.root .. "/lib/cursor-agent-demo"),
     [names[3]] = read(T.root .. "/lib/cursor-agent-acp"),
+    [names[4]] = read(T.root .. "/lib/cursor-agent-cloud"),
   }
 end
 

@@ -1,4 +1,4 @@
--- What an agent can be asked to forget: the login, and a past session.
+-- Logs out of an agent, and deletes a past session.
 
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")

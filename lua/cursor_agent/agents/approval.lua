@@ -1,4 +1,4 @@
--- What Cursor will and will not ask before it acts, as its own `cli-config.json` says. That file is read, never written.
+-- What Cursor asks before it acts, read from its own `cli-config.json`, which is never written.
 
 local bridge = require("cursor_agent.bridge")
 local presets = require("cursor_agent.agents.presets")

@@ -1,4 +1,4 @@
--- The last failure of an agent, kept on disk: `:checkhealth` shows it also after Neovim was restarted.
+-- Keeps the last failure of an agent on disk, for `:checkhealth` after a restart of Neovim.
 
 local store = require("cursor_agent.files.store")
 

@@ -1,4 +1,4 @@
--- An agent that is asked something without a chat: it runs, and makes no session for that.
+-- Runs an agent without a chat, to ask it something, such as its past sessions.
 
 local config = require("cursor_agent.config")
 local bridge = require("cursor_agent.bridge")

@@ -1,4 +1,4 @@
--- The messages exchanged with an agent: a row each to read and filter, whole on a key, saved as a file that can be played back.
+-- `:CursorAgent log`: the messages exchanged with an agent, a row each, to filter, open and save for a replay.
 
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")

@@ -1,4 +1,4 @@
--- How an agent is signed in, in words: by a key, a token or a login, and what its own status command says to that.
+-- Describes how an agent is signed in: by a key, a token or a login, and what its status command says.
 
 local bridge = require("cursor_agent.bridge")
 local config = require("cursor_agent.config")

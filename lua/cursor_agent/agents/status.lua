@@ -1,5 +1,4 @@
--- `:CursorAgent status`: one buffer about the agent, how it is signed in and what it asks, what runs and what is kept. No agent is
--- started for it.
+-- `:CursorAgent status`: one buffer about the agent, its sign-in and what it asks, what runs and what is kept. It starts no agent.
 
 local approval = require("cursor_agent.agents.approval")
 local bridge = require("cursor_agent.bridge")

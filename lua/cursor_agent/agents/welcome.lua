@@ -1,4 +1,4 @@
--- The first run: an agent that is not installed is not just an error, there are things to do about it.
+-- The first run: what to do when the agent is not installed.
 
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")

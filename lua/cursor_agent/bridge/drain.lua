@@ -1,4 +1,4 @@
--- Takes what happened out of the library and tells the parts that subscribed to it, a few milliseconds at a time.
+-- Takes changes out of the library and tells the parts that subscribed to them, a few milliseconds at a time.
 
 local events = require("cursor_agent.bridge.events")
 local native = require("cursor_agent.bridge.native")

@@ -1,4 +1,4 @@
--- Who hears of what: a part subscribes to an event by name, and whoever emits it knows none of them.
+-- Events: a part subscribes by name, and what emits an event knows none of its subscribers.
 --
 -- `parts.lua` lists the subscriptions. A part is loaded when the first of its events comes.
 

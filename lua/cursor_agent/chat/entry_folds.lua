@@ -1,4 +1,4 @@
--- Which entries of a transcript are folded, and how each window has them: what the user opened or closed stays that way.
+-- Which entries of a transcript are folded in each window. What the user opened or closed stays that way.
 
 local folds = require("cursor_agent.chat.folds")
 
@@ -143,7 +143,7 @@ function EntryFolds:wait_for_selection()
   return selecting
 end
 
----Makes the folds of a batch in each window. What someone has opened, closed or is reading stays as it is.
+---Makes the folds of a batch in each window. What the user opened, closed or is reading stays as it is.
 function EntryFolds:make()
   if next(self.refold) == nil or self:wait_for_selection() then
     return

@@ -1,4 +1,4 @@
--- Images an agent made: opened outside of Neovim by a key, drawn in the chat where a plugin can.
+-- Images an agent made: drawn in the chat where a plugin can, opened outside of Neovim by a key.
 
 local M = {}
 

@@ -1,4 +1,4 @@
--- The layout: the chat beside the code, its prompt under it, in each tab page that wants them.
+-- The layout: where the chat and its prompt are in a tab page; opens, closes and resizes their windows.
 
 local chats = require("cursor_agent.chat.registry")
 local code = require("cursor_agent.window.code")

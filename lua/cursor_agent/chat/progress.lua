@@ -1,4 +1,4 @@
--- Tells of a running turn by Neovim's `Progress` event, which terminals with a progress bar and statuslines follow.
+-- Reports a running turn through Neovim's `Progress` event, for terminals and statuslines.
 
 local M = {}
 

@@ -107,7 +107,7 @@ function M.list(callback)
   if not ready then
     return nil, problem
   end
-  -- Without a chat the agent is asked all the same, but makes no session for that.
+  -- Without a chat the agent is asked too, but makes no session for that.
   local chat = chats.current()
   local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
   if not key then

@@ -37,7 +37,7 @@ function M.text()
   return table.concat(words, " ")
 end
 
----Redraws statuslines when someone shows this text in one.
+---Redraws statuslines if one shows this text.
 function M.redraw()
   if used then
     vim.cmd.redrawstatus({ bang = true })

@@ -141,7 +141,7 @@ local function busy(win)
   return mode ~= "n" and mode:sub(1, 1) ~= "i"
 end
 
----Whether a window stands at the end. In a line taller than the window that takes more than to be on it: one may have gone
+---Whether a window stands at the end. In a line taller than the window that takes more than to be on it: the user may have gone
 ---back in it to read.
 ---@private
 ---@param win integer

@@ -1,4 +1,4 @@
--- What the library tells of a chat: written into its transcript, and passed on to the parts that subscribed.
+-- Writes what the library tells of a chat into its transcript, and passes it on to the parts that subscribed.
 
 local chats = require("cursor_agent.chat.registry")
 local events = require("cursor_agent.bridge.events")

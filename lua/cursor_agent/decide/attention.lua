@@ -1,4 +1,4 @@
--- Calls the user when something waits or is done and they are not looking: Neovim unfocused, or the chat hidden.
+-- Notifies the user of a decision or the end of a turn while Neovim is unfocused or the chat is hidden.
 
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
@@ -80,7 +80,7 @@ function M.decision(decision, what)
   if #waiting > 1 then
     return
   end
-  -- Many may come at once; they are told as one.
+  -- Many may come at once; one message is enough.
   vim.schedule(function()
     local list = waiting
     waiting = {}

@@ -114,7 +114,7 @@ local function refresh()
     card.close()
     return
   end
-  -- A call that changed is another one: whoever was about to answer has to read it again.
+  -- A call that changed is another one: the user has to read it again.
   local is_new = on_screen ~= decision.id or shown_revision ~= decision.revision or not card.is_open()
   if is_new then
     refresh_tool(decision)

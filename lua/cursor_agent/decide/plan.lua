@@ -354,7 +354,7 @@ function M.open(decision)
   return true
 end
 
----Closes the windows of a plan. Who is in one goes back to where it was opened from.
+---Closes the windows of a plan. A user who is in one goes back to where it was opened from.
 ---@param id integer
 local function close_windows(id)
   local from = opened_from[id]

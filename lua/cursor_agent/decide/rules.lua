@@ -1,4 +1,4 @@
--- Hands the user's rules to the library, which holds every call against them, and says no where the user cannot.
+-- Hands the user's rules to the library, and rejects what cannot be asked because there is no UI.
 
 local config = require("cursor_agent.config")
 local bridge = require("cursor_agent.bridge")

@@ -39,7 +39,7 @@ end
 ---@field bytes integer of the line's beginning
 ---@field hl string
 
----@param kind? cursor_agent.BufferKind whose keys come first: those of the window one is in
+---@param kind? cursor_agent.BufferKind whose keys come first: those of the current window
 ---@return string[] lines
 ---@return table<integer, cursor_agent.help.Mark> marks by line
 function M.lines(kind)
@@ -74,7 +74,7 @@ function M.lines(kind)
   return lines, marks
 end
 
----@param kind? cursor_agent.BufferKind of the window one is in, where its buffer does not say so
+---@param kind? cursor_agent.BufferKind of the current window, where its buffer does not say so
 function M.open(kind)
   if vim.bo.filetype == "cursoragent-help" then
     return

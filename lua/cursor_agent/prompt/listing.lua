@@ -11,7 +11,7 @@ local FRESH_MS = 10000
 ---Looking through directories goes on for this long at once.
 local BUDGET_NS = 2e6
 
----This many are ranked in earnest.
+---This many are ranked.
 local MAX_RANKED = 1000
 
 local SKIPPED = { ".git", "node_modules", "target", ".venv" }

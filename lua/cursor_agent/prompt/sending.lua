@@ -1,4 +1,4 @@
--- Prompts on their way to the agent: handed over in the order they were sent, each when what is attached to it is ready.
+-- Prompts on their way to the agent: handed over in the order they were sent, each once its attachments are ready.
 
 local context = require("cursor_agent.prompt.context")
 local bridge = require("cursor_agent.bridge")

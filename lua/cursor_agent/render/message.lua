@@ -1,4 +1,4 @@
--- Draws what was said: the user's prompt as a quotation, streamed text piece by piece at the cost of the piece.
+-- Draws messages: the user's prompt as a quotation, streamed text at the cost of each piece.
 
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")

@@ -1,4 +1,4 @@
--- Draws what neither side said: the end of a turn, an error, a policy's answer, an unknown update.
+-- Draws notices: the end of a turn, an error, a rule's answer, an unknown update.
 
 local format = require("cursor_agent.render.format")
 local blocks = require("cursor_agent.render.block")

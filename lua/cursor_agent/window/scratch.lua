@@ -1,4 +1,4 @@
--- Buffers to read in: a tool call's output, the log, an export. `q` closes them.
+-- Buffers to read in: a tool call's output, the protocol log, an export. `q` closes them.
 
 local code = require("cursor_agent.window.code")
 local format = require("cursor_agent.render.format")
