@@ -21,6 +21,8 @@ struct Log {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// What the last text leaves open.
+    pieces: engine::secrets::Pieces,
 }
 
 impl Log {
@@ -38,6 +40,7 @@ impl Log {
             path: path.to_path_buf(),
             file,
             bytes: size(),
+            pieces: engine::secrets::Pieces::default(),
         })
     }
 
@@ -46,7 +49,8 @@ impl Log {
         if self.bytes > MAX_LOG_BYTES
             && let Some(next) = Self::open(&self.path)
         {
-            *self = next;
+            let pieces = self.pieces;
+            *self = Self { pieces, ..next };
         }
         self.bytes += line.len() as u64;
         let _ = self.file.write_all(line.as_bytes());
@@ -75,7 +79,8 @@ pub fn write(level: &str, text: &str) {
         return;
     };
     if let Some(log) = log.as_mut() {
-        let text = crate::known_secrets::known().mask(text);
+        // A private key may come line by line.
+        let text = crate::known_secrets::known().mask_piece(text, &mut log.pieces);
         let seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());

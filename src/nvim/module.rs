@@ -260,10 +260,17 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     module.set(
         "masked_transcript",
         lua.create_function(|lua, key: u64| {
-            let whole = with(|engine| Ok(engine.transcript(Key(key)))).unwrap_or_default();
-            let masked = whole.and_then(|whole| {
+            let whole = with(|engine| {
+                let key = Key(key);
+                Ok(engine
+                    .transcript(key)
+                    .map(|all| (all, engine.keys_in_diffs(key))))
+            });
+            let masked = whole.unwrap_or_default().and_then(|(whole, keys)| {
                 let mut entries = serde_json::to_value(whole).ok()?;
-                crate::known_secrets::known().mask_value(&mut entries);
+                let mut secrets = engine::secrets::Secrets::clone(&crate::known_secrets::known());
+                secrets.learn(&keys);
+                secrets.mask_value(&mut entries);
                 Some(entries)
             });
             to_lua(lua, &masked)

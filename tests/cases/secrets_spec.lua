@@ -27,6 +27,8 @@ local KEY = ("-----BEGIN %s KEY-----\n%s\n-----END %s KEY-----"):format(
   "RSA PRIVATE"
 )
 
+local LONG_KEY = KEY:gsub("\n%-+END", ("\nAAAA" .. KEY_BODY[1]):rep(8) .. "%0")
+
 ---Known by what stands before them.
 local CONTEXTS = {
   "postgres://me:url-hunter-1@host/db",
@@ -36,6 +38,8 @@ local CONTEXTS = {
   "MY_TOKEN=env-hunter-5 run",
   '{"password": "field-hunter-6"}',
   "https://hooks.slack.com/services/T0/B0/hook-hunter-7",
+  "echo 'agent --password '\\''quoted-hunter-13'\\'' run'",
+  "/proj/https:/me:tidied-hunter-14@host/x: no such file",
 }
 
 ---Known because the agent was given them.
@@ -76,6 +80,8 @@ local function turn()
     -- The cut of a long line falls into a token.
     { stderr = ("x"):rep(1984) .. " " .. TOKENS.github .. "\n" },
     { raw = ("y"):rep(184) .. " " .. TOKENS.openai .. "\n" },
+    -- What is no message comes line by line.
+    { raw = KEY .. "\n" },
     { text = PLANTED .. "\n" },
     { thought = PLANTED },
     {
@@ -90,6 +96,8 @@ local function turn()
         content = {
           { type = "content", content = { type = "text", text = PLANTED } },
           { type = "diff", path = "${cwd}/a.pem", oldText = "", newText = PLANTED },
+          -- The lines around a change, without what tells that they are of a key.
+          { type = "diff", path = "${cwd}/b.pem", oldText = LONG_KEY .. "\na", newText = LONG_KEY .. "\nb" },
         },
       },
     },

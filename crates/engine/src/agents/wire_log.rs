@@ -102,7 +102,7 @@ impl WireLog {
     /// A response is of the method it answers.
     pub fn lines(&self, secrets: &Secrets, method: Option<&str>) -> Vec<String> {
         let mut out = Vec::new();
-        let mut pieces = Pieces::default();
+        let mut pieces = Texts::default();
         let told = self.told_in_pieces(secrets);
         for (line, head) in self.heads(method) {
             let text = String::from_utf8_lossy(&line.bytes);
@@ -116,11 +116,12 @@ impl WireLog {
                     secrets.mask_value(&mut message);
                     json!({"t": t, "dir": dir, "msg": message}).to_string()
                 }
-                None if line.dir == Dir::Stderr => {
-                    let text = secrets.mask_piece(text, &mut pieces);
-                    json!({"t": t, "dir": dir, "text": text}).to_string()
+                None => {
+                    let is_stderr = line.dir == Dir::Stderr;
+                    let name = if is_stderr { "text" } else { "raw" };
+                    let text = secrets.mask_piece(text, pieces.of(line.dir));
+                    json!({"t": t, "dir": dir, name: text}).to_string()
                 }
-                None => json!({"t": t, "dir": dir, "raw": secrets.mask(text)}).to_string(),
             });
         }
         out
@@ -128,7 +129,7 @@ impl WireLog {
 
     /// The log as rows for a screen: what each message is, and how it begins. Costs no more than reading each once.
     pub fn rows(&self, secrets: &Secrets, method: Option<&str>) -> Vec<Row> {
-        let mut pieces = Pieces::default();
+        let mut pieces = Texts::default();
         let told = self.told_in_pieces(secrets);
         self.heads(method)
             .map(|(line, head)| {
@@ -153,21 +154,20 @@ impl WireLog {
         method: Option<&str>,
         number: usize,
     ) -> Option<String> {
-        let mut pieces = Pieces::default();
+        let mut pieces = Texts::default();
         let mut heads = self.heads(method);
         // A private key may have begun in a line before.
-        for (line, _) in heads.by_ref().take(number.checked_sub(1)?) {
-            if line.dir == Dir::Stderr {
-                secrets.mask_piece(&String::from_utf8_lossy(&line.bytes), &mut pieces);
+        for (line, head) in heads.by_ref().take(number.checked_sub(1)?) {
+            if head.is_none() {
+                let text = String::from_utf8_lossy(&line.bytes);
+                secrets.mask_piece(text.trim_end(), pieces.of(line.dir));
             }
         }
-        let (line, _) = heads.next()?;
+        let (line, head) = heads.next()?;
         let text = String::from_utf8_lossy(&line.bytes);
-        if line.dir == Dir::Stderr {
-            return Some(secrets.mask_piece(text.trim_end(), &mut pieces));
-        }
-        let Ok(mut message) = serde_json::from_str::<Value>(&text) else {
-            return Some(secrets.mask(text.trim_end()));
+        let parsed = head.and_then(|_| serde_json::from_str::<Value>(&text).ok());
+        let Some(mut message) = parsed else {
+            return Some(secrets.mask_piece(text.trim_end(), pieces.of(line.dir)));
         };
         self.told_in_pieces(secrets).put_into(line, &mut message);
         secrets.mask_value(&mut message);
@@ -220,6 +220,23 @@ impl WireLog {
     }
 }
 
+/// What is no message comes line by line, a private key too.
+#[derive(Default)]
+struct Texts {
+    stderr: Pieces,
+    stdout: Pieces,
+}
+
+impl Texts {
+    fn of(&mut self, dir: Dir) -> &mut Pieces {
+        if dir == Dir::Stderr {
+            &mut self.stderr
+        } else {
+            &mut self.stdout
+        }
+    }
+}
+
 /// How a line begins. Masked before it is cut: half a secret looks like none, and a field is known by its name only in
 /// the message it stands in.
 fn begin(
@@ -227,7 +244,7 @@ fn begin(
     is_message: bool,
     secrets: &Secrets,
     told: &Told,
-    pieces: &mut Pieces,
+    pieces: &mut Texts,
 ) -> String {
     let parsed = is_message
         .then(|| serde_json::from_slice::<Value>(&line.bytes).ok())
@@ -240,9 +257,7 @@ fn begin(
         }
         None => {
             let text = String::from_utf8_lossy(&line.bytes);
-            let mut other = Pieces::default();
-            let of_stderr = line.dir == Dir::Stderr;
-            secrets.mask_piece(text.trim_end(), if of_stderr { pieces } else { &mut other })
+            secrets.mask_piece(text.trim_end(), pieces.of(line.dir))
         }
     };
     text.truncate(text.floor_char_boundary(ROW_BYTES));
@@ -429,6 +444,33 @@ mod tests {
             for row in &log.rows(&secrets, None)[..rows] {
                 assert!(!row.text.contains("hunt"), "{}", row.text);
                 assert!(row.text.len() <= ROW_BYTES);
+            }
+        }
+    }
+
+    #[test]
+    fn a_private_key_that_comes_line_by_line_is_hidden() {
+        let mut log = WireLog::default();
+        let body = "MIIEowIBAAKCAQEA7bq0cH2JdVRGQyHk5Yt3iG1n";
+        for dir in [Dir::In, Dir::Stderr] {
+            for line in [
+                "-----BEGIN RSA PRIVATE KEY-----",
+                body,
+                body,
+                "-----END RSA PRIVATE KEY-----",
+                "the rest",
+            ] {
+                log.push(0, dir, line.as_bytes());
+            }
+        }
+        let secrets = Secrets::default();
+        let lines = log.lines(&secrets, None);
+        let rows = log.rows(&secrets, None);
+        for at in 0..10 {
+            let whole = log.message(&secrets, None, at + 1).expect("a line");
+            for text in [&lines[at], &rows[at].text, &whole] {
+                assert!(!text.contains(body), "{text}");
+                assert_eq!(text.contains("the rest"), at % 5 == 4, "{text}");
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::ids::{DecisionId, EditorId, Key, PromptId};
 use crate::policy::call::Facts;
 use crate::policy::paths::Place;
+use crate::secrets::Secrets;
 use crate::sessions::entry::{Body, Entry};
 use crate::sessions::session::{FileChange, Phase, Session, Usage};
 use crate::sessions::todos::Todo;
@@ -387,6 +388,24 @@ impl Engine {
                 .map(|entry| entry_view(entry, entry.text.clone(), Depth::Whole))
                 .collect(),
         )
+    }
+
+    /// The private keys in the texts of its diffs: a diff shows a part of one, without what tells that it is a key.
+    pub fn keys_in_diffs(&self, key: Key) -> Secrets {
+        let mut keys = Secrets::default();
+        let entries = self.sessions.get(&key);
+        let entries = entries.map(|session| session.transcript.entries());
+        let tools = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.tool());
+        for content in tools.flat_map(|tool| &tool.content) {
+            if let Content::Diff { old, new, .. } = content {
+                keys.add_keys(old.as_deref().unwrap_or_default());
+                keys.add_keys(new);
+            }
+        }
+        keys
     }
 
     /// One entry, whole; entries are counted from 1.

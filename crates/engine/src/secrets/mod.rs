@@ -83,6 +83,27 @@ impl Secrets {
         self.add(values.iter().map(String::as_str).collect());
     }
 
+    /// Takes note of the private keys in a text: of a part of one, nothing would tell what it is.
+    pub fn add_keys(&mut self, text: &str) {
+        let mut found = Vec::new();
+        let mut rest = text;
+        while let Some((_, after)) = rest.split_once("PRIVATE KEY-----") {
+            let end = after.find("-----END ").unwrap_or(after.len());
+            // Code that deals with keys is none.
+            let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+            let lines = after[..end].lines();
+            let lines = lines.map(|line| line.trim_matches(|c| !is_base64(c)));
+            found.extend(
+                lines.filter(|line| line.len() >= MIN_LINE_BYTES && line.chars().all(is_base64)),
+            );
+            rest = &after[end..];
+            // Behind its end the same words stand again.
+            rest = rest.strip_prefix("-----END ").unwrap_or_default();
+            rest = rest.split_once("-----").map_or("", |(_, rest)| rest);
+        }
+        self.add(found);
+    }
+
     /// Those of an environment that agents inherit.
     pub fn inherited(env: &[(String, String)]) -> Self {
         // A path to a secret is not one.

@@ -432,6 +432,9 @@ impl<'a> Scan<'a> {
     fn named(&mut self, at: usize, end: usize) -> Option<usize> {
         if self.starts(end, "://") {
             return self.password_of_url(end + 3);
+        } else if self.starts(end, ":/") {
+            // An address that was taken for a path and tidied.
+            return self.password_of_url(end + 2);
         }
         let name = self.source[at..end].trim_end_matches(['.', '-']);
         let end = at + name.len();
@@ -556,6 +559,10 @@ impl<'a> Scan<'a> {
 
     /// After a quotation mark and the backslashes before it.
     fn after_quote(&self, at: usize) -> Option<usize> {
+        // A quotation mark inside of others, as a shell has it.
+        if self.starts(at, "'\\''") {
+            return Some(at + 4);
+        }
         let slashes = length(&self.text[at.min(self.text.len())..], |b| b == b'\\').min(8);
         is_quote(self.at(at + slashes)).then_some(at + slashes + 1)
     }

@@ -532,3 +532,47 @@ fn values_names_and_shapes_are_masked() {
         })
     );
 }
+
+#[test]
+fn secrets_that_were_quoted_or_tidied_are_found() {
+    for (text, expected) in [
+        (
+            r"echo 'tool --password '\''hunter2x'\'' on'",
+            r"echo 'tool --password '\''•••'\'' on'",
+        ),
+        (
+            "/proj/https:/bob:hunter2x@example.org/x: not found",
+            "/proj/https:/bob:•••@example.org/x: not found",
+        ),
+        ("file:/tmp/a:b/c@d", "file:/tmp/a:b/c@d"),
+    ] {
+        assert_eq!(mask(text), expected);
+    }
+}
+
+#[test]
+fn a_part_of_a_known_private_key_is_hidden() {
+    let line = "MIIEowIBAAKCAQEA7bq0cH2JdVRGQyHk5Yt3iG1n";
+    let text = format!(
+        "a\n-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}Z\n-----END RSA PRIVATE KEY-----\n\
+         between the two of them\n-----BEGIN PRIVATE KEY-----\n{line}Y\n-----END PRIVATE KEY-----\nafter it all was said"
+    );
+    let mut secrets = Secrets::default();
+    secrets.add_keys(&text);
+    for known in [line.to_owned(), format!("{line}Z"), format!("{line}Y")] {
+        assert!(
+            !secrets.mask(&format!(" {known}")).contains("MIIE"),
+            "{known}"
+        );
+    }
+    secrets.add_keys(
+        "if line.contains(\"PRIVATE KEY-----\") {\n    return an_ordinary_answer(line);\n}",
+    );
+    for other in [
+        "between the two of them",
+        "after it all was said",
+        "return an_ordinary_answer(line);",
+    ] {
+        assert_eq!(secrets.mask(other), other);
+    }
+}
