@@ -4,8 +4,8 @@ local T = require("harness")
 
 local OPTS = { width = 120, height = 40, files = { ["a.lua"] = "local a\n" } }
 
----The main thread may be busy so long at one go: a frame of a 30 Hz screen, on a machine that tests other things as well.
-local MOST_MS = 33
+---The main thread may be busy for this long without a break: a frame of a 60 Hz screen.
+local MOST_MS = 16
 
 ---Watches the main loop as the bench does: by time on a processor, where the system tells.
 ---@param nvim harness.Child
@@ -40,7 +40,9 @@ end
 local function expect_smooth(nvim, what, most)
   local longest = nvim:lua("return _G.longest") --[[@as number]]
   if vim.env.BOUNDS_REPORT then
-    io.stderr:write(("%s: %.1f ms\n"):format(what, longest))
+    local report = assert(io.open(vim.env.BOUNDS_REPORT, "a"))
+    report:write(("%s: %.1f ms\n"):format(what, longest))
+    report:close()
   end
   T.ok(longest < (most or MOST_MS), ("%s kept the editor busy for %.1f ms"):format(what, longest))
 end
@@ -115,7 +117,8 @@ T.case("a command of fifty thousand lines, in a card", OPTS, function(nvim)
   nvim:wait_screen("Allow once")
   nvim:cmd("redraw!")
   expect_quiet(nvim)
-  expect_smooth(nvim, "a card for 50,000 lines")
+  -- It is laid out and drawn without a break: 8 to 14 ms, and room for a machine that tests other things as well.
+  expect_smooth(nvim, "a card for 50,000 lines", 24)
 end)
 
 T.case("twenty megabytes of binary output of a terminal", OPTS, function(nvim)
@@ -154,6 +157,44 @@ T.case("twenty megabytes of binary output of a terminal", OPTS, function(nvim)
   T.ok(over < 2000, ("20 MB of binary output stopped the editor for %.0f ms in all"):format(over))
 end)
 
+---The most memory a Neovim has ever had, in MB; nothing where the system does not tell.
+---@param nvim harness.Child
+---@return number?
+local function peak_mb(nvim)
+  local file = io.open(("/proc/%d/status"):format(nvim:pid()), "rb")
+  local kb = file and file:read("*a"):match("VmHWM:%s*(%d+)")
+  if file then
+    file:close()
+  end
+  return kb and tonumber(kb) / 1024
+end
+
+T.case("a command that prints without end costs no memory, shown or not", OPTS, function(nvim)
+  ---@param id string
+  ---@return table
+  local function prints(id)
+    local params = { sessionId = "${session}", command = "sh", outputByteLimit = 9007199254740991 }
+    params.args = { "-c", "yes '" .. id .. " 0123456789abcdef' | head -c 100000000" }
+    return { request = { method = "terminal/create", params = params } }
+  end
+  ---@param id string
+  ---@return table
+  local function waits(id)
+    local params = { sessionId = "${session}", terminalId = id }
+    return { request = { method = "terminal/wait_for_exit", params = params } }
+  end
+  local call = { sessionUpdate = "tool_call", toolCallId = "t", title = "yes", kind = "execute", status = "in_progress" }
+  call.content = { { type = "terminal", terminalId = "term-2" } }
+  play(nvim, { prints("a"), waits("term-1"), prints("b"), { update = call }, waits("term-2"), { text = "The end." } })
+  local before = peak_mb(nvim)
+  nvim:wait_turns(2, 40000)
+  nvim:wait_screen("The end.")
+  local after = peak_mb(nvim)
+  if before and after then
+    T.ok(after - before < 100, ("200 MB of output cost %.0f MB of memory"):format(after - before))
+  end
+end)
+
 T.case("an open file of 3.4 MB that is rewritten", OPTS, function(nvim)
   local old, new = {}, {}
   for i = 1, 60000 do
@@ -174,8 +215,8 @@ T.case("an open file of 3.4 MB that is rewritten", OPTS, function(nvim)
   nvim:wait_turns(2)
   nvim:wait("vim.fn.getbufline('big.txt', 60000)[1]:find('^Line') ~= nil", "the new text")
   expect_quiet(nvim)
-  -- The text goes in and to the disk at one go: between two steps the user could type into half of it.
-  expect_smooth(nvim, "a file of 3.4 MB", 300)
+  -- The text goes in and to the disk without a break: between two steps the user could type into half of it. 33 to 40 ms.
+  expect_smooth(nvim, "a file of 3.4 MB", 80)
 end)
 
 T.case("names, titles and currencies of any size and any bytes", OPTS, function(nvim)
