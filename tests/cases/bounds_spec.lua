@@ -166,7 +166,8 @@ local function peak_mb(nvim)
   if file then
     file:close()
   end
-  return kb and tonumber(kb) / 1024
+  local number = tonumber(kb)
+  return number and number / 1024
 end
 
 T.case("a command that prints without end costs no memory, shown or not", OPTS, function(nvim)
@@ -183,7 +184,8 @@ T.case("a command that prints without end costs no memory, shown or not", OPTS, 
     local params = { sessionId = "${session}", terminalId = id }
     return { request = { method = "terminal/wait_for_exit", params = params } }
   end
-  local call = { sessionUpdate = "tool_call", toolCallId = "t", title = "yes", kind = "execute", status = "in_progress" }
+  local call =
+    { sessionUpdate = "tool_call", toolCallId = "t", title = "yes", kind = "execute", status = "in_progress" }
   call.content = { { type = "terminal", terminalId = "term-2" } }
   play(nvim, { prints("a"), waits("term-1"), prints("b"), { update = call }, waits("term-2"), { text = "The end." } })
   local before = peak_mb(nvim)
