@@ -104,6 +104,7 @@ local function check_library()
     { "the demo agent", "cursor-agent-demo" },
     { "the headless adapter", "cursor-agent-acp" },
     { "the program for cloud agents", "cursor-agent-cloud" },
+    { "the MCP server for cloud agents", "cursor-agent-mcp" },
   }) do
     local path = root .. "/lib/" .. program[2]
     if vim.fn.executable(path) == 0 then

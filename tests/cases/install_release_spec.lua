@@ -41,12 +41,14 @@ T.case("every platform the installer can name is built by the release, under the
     T.eq(files[2].asset, "cursor-agent-demo-" .. triple)
     T.eq(files[3].asset, "cursor-agent-acp-" .. triple)
     T.eq(files[4].asset, "cursor-agent-cloud-" .. triple)
+    T.eq(files[5].asset, "cursor-agent-mcp-" .. triple)
   end
   local build = read("scripts/build-release")
   T.contains(build, '"$dir/cursor_agent-$target.$suffix"')
   T.contains(build, '"$dir/cursor-agent-demo-$target"')
   T.contains(build, '"$dir/cursor-agent-acp-$target"')
   T.contains(build, '"$dir/cursor-agent-cloud-$target"')
+  T.contains(build, '"$dir/cursor-agent-mcp-$target"')
 end)
 
 T.case("the list of checksums that a release writes is the one that is read", function(child)
@@ -57,6 +59,7 @@ T.case("the list of checksums that a release writes is the one that is read", fu
     ["cursor-agent-demo-x"] = "program",
     ["cursor-agent-acp-x"] = "adapter",
     ["cursor-agent-cloud-x"] = "cloud",
+    ["cursor-agent-mcp-x"] = "server",
     other = "no",
   }
   for name, text in pairs(files) do
@@ -82,6 +85,7 @@ T.case("the list of checksums that a release writes is the one that is read", fu
     ["cursor-agent-demo-x"] = vim.fn.sha256("program"),
     ["cursor-agent-acp-x"] = vim.fn.sha256("adapter"),
     ["cursor-agent-cloud-x"] = vim.fn.sha256("cloud"),
+    ["cursor-agent-mcp-x"] = vim.fn.sha256("server"),
   })
 end)
 

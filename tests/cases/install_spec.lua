@@ -19,7 +19,8 @@ echo "   Compiling cursor-agent-nvim" >&2
 /bin/cp '%s/lib/cursor-agent-demo' "$target/release/cursor-agent-demo"
 /bin/cp '%s/lib/cursor-agent-acp' "$target/release/cursor-agent-acp"
 /bin/cp '%s/lib/cursor-agent-cloud' "$target/release/cursor-agent-cloud"
-]]):format(T.root, T.root, T.root, T.root)
+/bin/cp '%s/lib/cursor-agent-mcp' "$target/release/cursor-agent-mcp"
+]]):format(T.root, T.root, T.root, T.root, T.root)
 
 ---@param name string
 ---@param run fun(child: harness.Child, plugin: harness.Plugin)
@@ -56,7 +57,7 @@ end
 ---Whether the copy's library is the one that was built.
 ---@param plugin harness.Plugin
 local function expect_installed(plugin)
-  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp", "cursor-agent-cloud" }) do
+  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp", "cursor-agent-cloud", "cursor-agent-mcp" }) do
     local file = assert(io.open(T.root .. "/lib/" .. name, "rb"))
     T.ok(file:read("*a") == plugin:read("lib/" .. name), name .. " is not the file that was built")
     file:close()

@@ -92,7 +92,9 @@ end
 
 ---Puts the built files into the copy.
 function Plugin:install_built()
-  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp", "cursor-agent-cloud" }) do
+  local platform = dofile(T.root .. "/lua/cursor_agent/install/platform.lua")
+  for _, file in ipairs(platform.files(assert(platform.triple()))) do
+    local name = file.name
     self:write("lib/" .. name, read(T.root .. "/lib/" .. name))
     assert(vim.uv.fs_chmod(self.root .. "/lib/" .. name, EXECUTABLE))
   end
@@ -102,21 +104,18 @@ end
 ---@param child harness.Child
 ---@return table<string, string>
 function Plugin:release_files(child)
-  local names = child:lua(
+  local files = child:lua(
     [[
     local platform = dofile(... .. "/lua/cursor_agent/install/platform.lua")
-    return vim.tbl_map(function(file)
-      return file.asset
-    end, platform.files(platform.triple()))
+    return platform.files(platform.triple())
   ]],
     self.root
   )
-  return {
-    [names[1]] = read(T.root .. "/lib/cursor_agent.so"),
-    [names[2]] = read(T.root .. "/lib/cursor-agent-demo"),
-    [names[3]] = read(T.root .. "/lib/cursor-agent-acp"),
-    [names[4]] = read(T.root .. "/lib/cursor-agent-cloud"),
-  }
+  local bytes = {}
+  for _, file in ipairs(files) do
+    bytes[file.asset] = read(T.root .. "/lib/" .. file.name)
+  end
+  return bytes
 end
 
 ---Writes the list of checksums that the sources of a release carry.

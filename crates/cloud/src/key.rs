@@ -39,7 +39,9 @@ impl Key {
         Ok(Self(text.to_owned()))
     }
 
-    pub(crate) fn expose(&self) -> &str {
+    /// The secret itself: for a header, or to be encrypted.
+    #[must_use]
+    pub fn expose(&self) -> &str {
         &self.0
     }
 

@@ -42,6 +42,7 @@ M.programs = {
   { name = "cursor-agent-demo", package = "tools" },
   { name = "cursor-agent-acp", package = "adapter" },
   { name = "cursor-agent-cloud", package = "cloud" },
+  { name = "cursor-agent-mcp", package = "cloud-mcp" },
 }
 
 ---The files of an installation: the library first, then the companion programs.
