@@ -57,7 +57,13 @@ end
 ---Whether the copy's library is the one that was built.
 ---@param plugin harness.Plugin
 local function expect_installed(plugin)
-  for _, name in ipairs({ "cursor_agent.so", "cursor-agent-demo", "cursor-agent-acp", "cursor-agent-cloud", "cursor-agent-mcp" }) do
+  for _, name in ipairs({
+    "cursor_agent.so",
+    "cursor-agent-demo",
+    "cursor-agent-acp",
+    "cursor-agent-cloud",
+    "cursor-agent-mcp",
+  }) do
     local file = assert(io.open(T.root .. "/lib/" .. name, "rb"))
     T.ok(file:read("*a") == plugin:read("lib/" .. name), name .. " is not the file that was built")
     file:close()

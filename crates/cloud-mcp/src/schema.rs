@@ -17,11 +17,8 @@ const MAX_IMAGE_CHARS: usize = cloud::MAX_IMAGE_BYTES.div_ceil(3) * 4;
 
 /// An object with these properties and no others.
 fn object(properties: Value, required: &[&str]) -> Value {
-    let mut schema =
-        json!({ "type": "object", "properties": properties, "additionalProperties": false });
-    if !required.is_empty() {
-        schema["required"] = json!(required);
-    }
+    let mut schema = open(properties, required);
+    schema["additionalProperties"] = Value::Bool(false);
     schema
 }
 
@@ -389,7 +386,8 @@ pub fn output(tool: &str) -> Value {
 
 /// An object with at least these properties: a newer API may have more.
 fn open(properties: Value, required: &[&str]) -> Value {
-    let mut schema = json!({ "type": "object", "properties": properties });
+    let mut schema = json!({ "type": "object" });
+    schema["properties"] = properties;
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
