@@ -33,7 +33,8 @@ on("drained", "cursor_agent.chat.updates", "on_drained")
 on("mcp saved", "cursor_agent.mcp", "changed")
 
 -- A chat was made.
-on("chat started", "cursor_agent.decide", "setup")
+on("chat started", "cursor_agent.decide.attention", "setup")
+on("chat started", "cursor_agent.decide.typed", "setup")
 on("chat started", "cursor_agent.chat.mksession", "setup")
 on("chat started", "cursor_agent.agents.approval", "tell_once")
 
@@ -48,7 +49,6 @@ on("chat status", "cursor_agent.chat.winbar", "on_status")
 on("chat status", "cursor_agent.chat.progress", "on_status")
 on("chat status", "cursor_agent.prompt", "on_status")
 on("chat status", "cursor_agent.prompt.queue", "refresh")
-on("chat status", "cursor_agent.decide", "on_status")
 
 -- A file changed on disk, or was written, while an agent may be changing it.
 on("file changed", "cursor_agent.files", "changed")

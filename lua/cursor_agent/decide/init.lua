@@ -235,14 +235,6 @@ function M.redraw()
   end
 end
 
----A session's status changed.
----@param chat cursor_agent.Chat
-function M.on_status(chat)
-  local todos = chat.status.todos or {}
-  require("cursor_agent.decide.todos").update(chat)
-  plan.update(chat.key, todos)
-end
-
 ---The decision meant when none is named: the one on the screen, else the oldest.
 ---@return cursor_agent.Decision?, string?
 function M.current()
@@ -567,12 +559,6 @@ function M.key(name, lhs)
   return done, why
 end
 
----Watches whether the user is looking; called when a chat starts.
-function M.setup()
-  attention.setup()
-  typed.setup(M.current)
-end
-
 vim.api.nvim_create_autocmd("TabEnter", {
   group = vim.api.nvim_create_augroup("cursor_agent_decide", {}),
   desc = "cursor-agent: show the decision in the tab page that was entered",
@@ -584,6 +570,7 @@ vim.api.nvim_create_autocmd("TabEnter", {
 })
 
 keys.queue = M
+typed.current = M.current
 
 card.on_closed = function()
   local decision = on_screen and find(on_screen)

@@ -2,6 +2,7 @@
 
 local frame = require("cursor_agent.decide.frame")
 local config = require("cursor_agent.config")
+local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
 local private = require("cursor_agent.files.private")
@@ -450,10 +451,21 @@ function M.update(key, todos)
   end
 end
 
+---@param chat cursor_agent.Chat
+function M.on_status(chat)
+  M.update(chat.key, chat.status.todos or {})
+end
+
+local listens = false
+
 ---Takes note of an accepted plan: from now on todo updates show on it.
 ---@param path string
 ---@param key cursor_agent.Key
 function M.accepted(path, key)
+  if not listens then
+    listens = true
+    events.on("chat status", "cursor_agent.decide.plan", "on_status")
+  end
   accepted[path] = key
   last[key] = path
   vim.api.nvim_create_autocmd({ "BufWinEnter", "TextChanged", "InsertLeave" }, {

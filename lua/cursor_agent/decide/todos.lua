@@ -2,6 +2,7 @@
 
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
+local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
 local paint = require("cursor_agent.decide.paint")
 local rendered = require("cursor_agent.render.todos")
@@ -10,6 +11,8 @@ local layout = require("cursor_agent.chat.layout")
 local window = require("cursor_agent.window.quiet")
 
 local M = {}
+
+local listens = false
 
 local MAX_WIDTH = 50
 
@@ -116,12 +119,16 @@ function M.toggle(chat)
     vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
   end
   draw()
+  if not listens then
+    listens = true
+    events.on("chat status", "cursor_agent.decide.todos", "on_status")
+  end
   return true
 end
 
 ---Shows a session's todos as they are now, where they are shown.
 ---@param chat cursor_agent.Chat
-function M.update(chat)
+function M.on_status(chat)
   if chat.key == key then
     draw()
   end

@@ -3,6 +3,8 @@
 -- `:CursorAgent accept` takes a second to type, and meanwhile another decision may take the place of the one it was meant
 -- for. A call from a script is meant for what waits, and is not held back.
 
+local bridge = require("cursor_agent.bridge")
+
 local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_typed")
@@ -34,14 +36,20 @@ function M.watch(on)
   end, NS)
 end
 
----@param current fun(): cursor_agent.Decision? what is on the screen, else what waits
-function M.setup(current)
+---What is on the screen, else what waits. The queue puts its own in place of this when the first decision loads it.
+---@return cursor_agent.Decision?
+function M.current()
+  return bridge.is_loaded() and bridge.pending()[1] or nil
+end
+
+---Watches the command line; called when a chat starts.
+function M.setup()
   local group = vim.api.nvim_create_augroup("cursor_agent_typed", {})
   vim.api.nvim_create_autocmd({ "CmdlineEnter", "CmdwinEnter" }, {
     group = group,
     desc = "cursor-agent: note the decision a command is typed for",
     callback = function()
-      local decision = current()
+      local decision = M.current()
       began = { id = decision and decision.id, revision = decision and decision.revision }
     end,
   })
