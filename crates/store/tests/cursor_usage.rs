@@ -172,6 +172,7 @@ fn reading_changes_nothing_and_keeps_nobody_waiting() {
     assert_eq!(read(&store.path()).unwrap(), context(20, 100));
 
     // A writer that never waits never has to, and a reader in its way never sees anything but a whole state.
+    store.say(49, 98, 5_000);
     let path = store.path();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
