@@ -373,6 +373,15 @@ fn sync_directory(target: &Path) {
         .map(|dir| dir.sync_all());
 }
 
+/// Makes a file that was not there: neither another's is written to, nor where a link leads that was planted here.
+fn create_beside(path: &Path, mode: u32) -> std::io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+}
+
 /// A new file beside another one; it is gone when this is, unless it was renamed.
 struct Beside {
     file: File,
@@ -394,13 +403,7 @@ impl Beside {
                 time.as_nanos()
             );
             let path = dir.join(name);
-            // Neither another's file nor a link that was planted here.
-            let made = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(mode)
-                .open(&path);
-            match made {
+            match create_beside(&path, mode) {
                 Ok(file) => return Ok(Self { file, path }),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && count < u64::MAX => {}
                 Err(error) => return Err(error),

@@ -295,6 +295,23 @@ fn a_private_text_never_lies_beside_for_others_to_read() {
 }
 
 #[test]
+fn a_link_planted_beside_a_file_is_not_followed() {
+    let dir = Dir::new();
+    for target in ["there", "not-there"] {
+        let planted = dir.at("planted");
+        std::fs::write(dir.at("there"), "kept").expect("written");
+        symlink(dir.at(target), &planted).expect("link");
+        assert!(create_beside(Path::new(&planted), 0o600).is_err());
+        std::fs::remove_file(&planted).expect("removed");
+    }
+    assert_eq!(
+        std::fs::read_to_string(dir.at("there")).expect("read"),
+        "kept"
+    );
+    assert!(!Path::new(&dir.at("not-there")).exists());
+}
+
+#[test]
 fn parallel_writes_do_not_mix_and_leave_nothing() {
     let dir = Dir::new();
     let path = dir.put("f", b"");
