@@ -13,14 +13,14 @@ use sha2::{Digest, Sha256};
 use crate::account::Account;
 use crate::token::{self, Refused, Tokens};
 
-/// So many accounts are remembered.
+/// How many accounts are remembered.
 const MOST_ACCOUNTS: usize = 64;
 
-/// For so long a key that the API has accepted is not shown to it again before a call.
+/// For so long a key that the API has accepted is not checked again.
 const GOOD_FOR: Duration = Duration::from_secs(600);
 
-/// For so long a key that the API has refused is refused here.
-const BAD_FOR: Duration = Duration::from_secs(10);
+/// For so long a key that the API has refused is refused here, and one it could not answer for is let in.
+const UNSURE_FOR: Duration = Duration::from_secs(10);
 
 /// Why a request is refused, with 401.
 pub type Why = &'static str;
@@ -30,6 +30,7 @@ type Hash = [u8; 32];
 #[derive(Debug)]
 struct Known {
     account: Arc<Account>,
+    /// Until when the API is not asked, and whether the key is let in until then.
     asked: Option<(Instant, bool)>,
     used: Instant,
 }
@@ -57,19 +58,17 @@ impl Bearers {
         let account = self.find(hash, &key)?;
         let asked = self.lock().get(&hash).and_then(|known| known.asked);
         let accepted = match asked {
-            Some((when, true)) if when.elapsed() < GOOD_FOR => true,
-            Some((when, false)) if when.elapsed() < BAD_FOR => false,
+            Some((until, accepted)) if Instant::now() < until => accepted,
             _ => {
-                let answer = crate::agents::me(&account.client).await;
-                let answer = match answer {
-                    Ok(_) => Some(true),
-                    Err(error) if error.kind() == Kind::Unauthorized => Some(false),
-                    Err(_) => None,
+                let (accepted, lasts) = match crate::agents::me(&account.client).await {
+                    Ok(_) => (true, GOOD_FOR),
+                    Err(error) if error.kind() == Kind::Unauthorized => (false, UNSURE_FOR),
+                    Err(_) => (true, UNSURE_FOR),
                 };
-                if let (Some(accepted), Some(known)) = (answer, self.lock().get_mut(&hash)) {
-                    known.asked = Some((Instant::now(), accepted));
+                if let Some(known) = self.lock().get_mut(&hash) {
+                    known.asked = Some((Instant::now() + lasts, accepted));
                 }
-                answer.unwrap_or(true)
+                accepted
             }
         };
         if accepted {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::Wrong;
 
-/// So many faults are told at once.
+/// How many faults are reported at once.
 const MOST_TOLD: usize = 5;
 
 /// A schema ready to check with. None for one that cannot be read, which no tool has.

@@ -7,7 +7,7 @@ use crate::tools::TOOLS;
 /// What this server is called.
 pub const NAME: &str = "cursor-agent-mcp";
 
-const ABOUT: &str = "An MCP server for Cursor's cloud agents: create, follow, steer and collect agents that work on a repository.";
+const ABOUT: &str = "An MCP server for Cursor's cloud agents: create, monitor and steer agents that work on a repository, and collect their results.";
 
 /// For programs.
 pub fn structured() -> Value {

@@ -55,7 +55,7 @@ pub async fn serve(options: Http) -> Result<ExitCode, String> {
     crate::account::Account::from_env().map_err(|error| error.to_string())?;
     if !address.ip().is_loopback() {
         complain(
-            "other machines can reach this server, and HTTP is not encrypted: put a proxy with TLS in front of it",
+            "other machines can reach this server, and HTTP is not encrypted: put a TLS proxy in front of it",
         );
     }
     if let Some(warning) = token::weak_secret() {

@@ -10,16 +10,16 @@ usage: cursor-agent-mcp [stdio]
        cursor-agent-mcp http [--host 127.0.0.1] [--port 3000] [--allow-host NAME] [--allow-origin ORIGIN]
        cursor-agent-mcp token [--expires-in 30d]
 
-stdio  A client starts it and talks to it on stdin and stdout. This is the default.
-http   Serves POST /mcp (streamable HTTP), GET / (what this is) and GET /health.
+stdio  An MCP client starts it and talks to it over stdin and stdout. This is the default.
+http   Serves POST /mcp (streamable HTTP), GET / (discovery) and GET /health.
        Every request carries `Authorization: Bearer` with a Cursor API key, or a token.
-token  Prints a token that carries CURSOR_API_KEY, encrypted with TOKEN_SECRET, for an HTTP server with the same secret.
+token  Prints a token that contains CURSOR_API_KEY, encrypted with TOKEN_SECRET, for an HTTP server with the same secret.
 
 options:
-  --host HOST            where to listen; default: 127.0.0.1, which other machines cannot reach
-  --port PORT            default: PORT, or 3000; 0 takes a free one, which is printed
-  --allow-host NAME      accept this name in `Host` too, for example behind a proxy; can be repeated
-  --allow-origin ORIGIN  accept web pages of this origin, such as https://app.example.com; can be repeated
+  --host HOST            address to listen on; default: 127.0.0.1, which other machines cannot reach
+  --port PORT            default: PORT, or 3000; 0 picks a free port and prints it
+  --allow-host NAME      also accept this name in `Host`, for example behind a proxy; can be repeated
+  --allow-origin ORIGIN  also accept web pages from this origin, such as https://app.example.com; can be repeated
   --expires-in TIME      how long the token lasts: a number with s, m, h or d, at most 365d; default: 30d
   -h, --help             print this
   -V, --version          print the version

@@ -54,7 +54,7 @@ fn order() -> Value {
     json!({
         "model": {
             "type": "string", "minLength": 1, "pattern": "\\S", "default": "default",
-            "description": "The model, one of listModels; \"default\", also when left out: Cursor's own choice",
+            "description": "A model from listModels, or \"default\" to let Cursor choose; defaults to \"default\"",
         },
         "source": object(
             json!({
@@ -73,7 +73,7 @@ fn order() -> Value {
             json!({
                 "autoCreatePr": {
                     "type": "boolean", "default": true,
-                    "description": "Whether to open a pull request at the end; defaults to true",
+                    "description": "Whether to open a pull request when the agent finishes; defaults to true",
                 },
                 "branchName": {
                     "type": "string", "minLength": 1, "maxLength": 244,
@@ -87,11 +87,11 @@ fn order() -> Value {
             json!({
                 "url": {
                     "type": "string", "pattern": "^https?://[^\\s/]+", "maxLength": 2048,
-                    "description": "Where changes of the agent's state are sent",
+                    "description": "URL that is notified when the agent's status changes",
                 },
                 "secret": {
                     "type": "string", "minLength": 32, "maxLength": 256,
-                    "description": "Signs what is sent there; 32 to 256 characters",
+                    "description": "Secret that signs the notifications; 32 to 256 characters",
                 },
             }),
             &["url"],
@@ -109,7 +109,7 @@ fn with(mut properties: Value, more: Value) -> Value {
 fn task() -> Value {
     with(
         order(),
-        json!({ "prompt": prompt("What the agent is to do") }),
+        json!({ "prompt": prompt("The task for the agent") }),
     )
 }
 
@@ -123,7 +123,7 @@ fn id() -> Value {
 fn cancel_token() -> Value {
     json!({
         "type": "string", "minLength": 1, "maxLength": 128, "pattern": "\\S",
-        "description": "A name of your choice for this wait; cancelCreateAndWait ends it by this name",
+        "description": "A name of your choice for this wait; cancelCreateAndWait takes it to end the wait",
     })
 }
 
@@ -135,7 +135,7 @@ fn page() -> Value {
         },
         "cursor": {
             "type": "string", "minLength": 1,
-            "description": "nextCursor of the page before",
+            "description": "nextCursor of the previous page",
         },
     })
 }
@@ -150,15 +150,15 @@ pub fn input(tool: &str) -> Value {
                 json!({
                     "pollIntervalMs": {
                         "type": "integer", "minimum": 250, "maximum": 60_000, "default": 2000,
-                        "description": "How often to look, in milliseconds",
+                        "description": "How often to check the status, in milliseconds",
                     },
                     "timeoutMs": {
                         "type": "integer", "minimum": 5000, "maximum": 86_400_000, "default": 600_000,
-                        "description": "How long to wait at most, in milliseconds; the agent goes on afterwards",
+                        "description": "How long to wait at most, in milliseconds; the agent keeps running afterwards",
                     },
                     "jitterRatio": {
                         "type": "number", "minimum": 0, "maximum": 0.5, "default": 0.1,
-                        "description": "By which part the interval varies at random",
+                        "description": "Random variation of the interval, as a share of it",
                     },
                     "cancelToken": cancel_token(),
                 }),
@@ -171,10 +171,10 @@ pub fn input(tool: &str) -> Value {
             with(
                 page(),
                 json!({
-                    "status": { "type": "string", "enum": STATES, "description": "Only agents in this state" },
+                    "status": { "type": "string", "enum": STATES, "description": "Only agents with this status" },
                     "repository": {
                         "type": "string", "minLength": 1,
-                        "description": "Only agents whose repository contains this, in any case",
+                        "description": "Only agents whose repository contains this text; case is ignored",
                     },
                 }),
             ),
@@ -184,7 +184,7 @@ pub fn input(tool: &str) -> Value {
             object(json!({ "id": id() }), &["id"])
         }
         "addFollowup" => object(
-            json!({ "id": id(), "prompt": prompt("What the agent is to do next") }),
+            json!({ "id": id(), "prompt": prompt("The follow-up instruction") }),
             &["id", "prompt"],
         ),
         "createAgentFromTemplate" => from_template(),
@@ -192,7 +192,7 @@ pub fn input(tool: &str) -> Value {
             json!({
                 "format": {
                     "type": "string", "enum": ["markdown", "json"], "default": "markdown",
-                    "description": "The form of the text",
+                    "description": "Format of the text",
                 },
             }),
             &[],
@@ -214,7 +214,7 @@ fn from_template() -> Value {
         object(
             json!({
                 "docPaths": list("Files or directories of the documentation", 1),
-                "guidelines": words("What the documentation should be like"),
+                "guidelines": words("Guidelines the documentation should follow"),
             }),
             &["docPaths"],
         ),
@@ -228,7 +228,7 @@ fn from_template() -> Value {
         object(
             json!({
                 "area": words("Where to look: a feature, a directory or a symptom"),
-                "flaky": flag("Whether it is about a test that fails now and then"),
+                "flaky": flag("Whether the bug is a flaky test"),
             }),
             &["area"],
         ),
@@ -239,7 +239,7 @@ fn from_template() -> Value {
             json!({
                 "template": {
                     "type": "string", "enum": TEMPLATES,
-                    "description": "docAudit checks documentation, typeCleanup improves types, bugHunt finds a bug and fixes it",
+                    "description": "docAudit checks the documentation, typeCleanup improves types, bugHunt finds and fixes a bug",
                 },
                 "params": {
                     "type": "object",

@@ -44,8 +44,8 @@ impl ServerHandler for Server {
                     .with_title("Cursor cloud agents"),
             )
             .with_instructions(
-                "Delegates work to Cursor's cloud agents: createAgent starts one on a repository, getAgent shows how far it is, \
-                 addFollowup gives it more to do. Agents cost money and can push branches and open pull requests.",
+                "Delegates work to Cursor's cloud agents: createAgent starts one on a repository, getAgent shows its progress, \
+                 addFollowup sends it further instructions. Agents cost money, push branches and may open pull requests.",
             )
     }
 

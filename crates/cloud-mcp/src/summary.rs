@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::schema::STATES;
 use crate::text;
 
-/// So many are shown as recent.
+/// How many are shown as recent.
 const RECENT: usize = 5;
 
 /// What to count.
@@ -97,7 +97,9 @@ pub fn summarize(page: &Agents, filters: &Filters, now_ms: i64) -> (String, Valu
         }));
     }
     if let Some(cursor) = &page.next_cursor {
-        lines.push(format!("\nMore: summarizeAgents with cursor {cursor}"));
+        lines.push(format!(
+            "\nMore agents: call summarizeAgents with cursor {cursor}"
+        ));
     }
     let recent: Vec<Value> = recent
         .map(|agent| {

@@ -92,7 +92,7 @@ pub fn list(page: &Agents) -> String {
         )
     }));
     if let Some(cursor) = &page.next_cursor {
-        lines.push(format!("More: listAgents with cursor {cursor}"));
+        lines.push(format!("More agents: call listAgents with cursor {cursor}"));
     }
     lines.join("\n")
 }
@@ -127,7 +127,7 @@ pub fn followed_up(id: &str, text: &str) -> String {
 }
 
 pub fn deleted(id: &str) -> String {
-    format!("Deleted the agent {id} for good.")
+    format!("Deleted the agent {id} permanently.")
 }
 
 pub fn me(me: &Me) -> String {
@@ -164,12 +164,12 @@ pub fn waited(
     let after = span(i64::try_from(elapsed_ms / 1000).unwrap_or(i64::MAX));
     let first = match end {
         "TIMEOUT" => format!(
-            "{id} has not finished after {after}. It goes on; getAgent shows how far it is."
+            "{id} has not finished after {after}. It keeps running; use getAgent to check its progress."
         ),
         "CANCELLED" => match agent.map(|agent| &agent.status) {
             Some(Status::Stopped) => format!("{id} was stopped after {after}."),
             _ => format!(
-                "Stopped waiting for {id} after {after}. It goes on; getAgent shows how far it is."
+                "Stopped waiting for {id} after {after}. It keeps running; use getAgent to check its progress."
             ),
         },
         _ => format!("{id} ended after {after}: {end}."),

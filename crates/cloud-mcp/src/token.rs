@@ -1,6 +1,6 @@
 //! Tokens: an API key and its end, encrypted with a key made of TOKEN_SECRET (XChaCha20-Poly1305).
 //!
-//! A token is `cat1_` and base64url of nonce and ciphertext. Only a server with the same secret can read it, and nobody can change it.
+//! A token is `cat1_` and base64url of nonce and ciphertext. Only a server with the same secret can read it, and a changed one is refused.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const GOOD_SECRET_CHARS: usize = 32;
 
 const NONCE_BYTES: usize = 24;
 
-/// No token is longer, so that no time is spent on one.
+/// Longer ones are refused unread.
 const MAX_CHARS: usize = 8192;
 
 #[derive(Serialize, Deserialize)]
@@ -127,7 +127,7 @@ pub fn weak_secret() -> Option<String> {
         .filter(|secret| secret.chars().count() < GOOD_SECRET_CHARS)
         .map(|_| {
             format!(
-                "{SECRET_VARIABLE} has fewer than {GOOD_SECRET_CHARS} characters and may be guessed; `openssl rand -hex 32` makes a good one"
+                "{SECRET_VARIABLE} has fewer than {GOOD_SECRET_CHARS} characters and could be guessed; create one with `openssl rand -hex 32`"
             )
         })
 }
@@ -136,7 +136,7 @@ pub fn weak_secret() -> Option<String> {
 pub async fn make(lasts: Duration) -> Result<String, String> {
     let Some(tokens) = Tokens::from_env() else {
         return Err(format!(
-            "{SECRET_VARIABLE} is not set; set it to at least {GOOD_SECRET_CHARS} random characters, such as `openssl rand -hex 32`, here and for the server"
+            "{SECRET_VARIABLE} is not set; set it to the same random text here and for the server, for example from `openssl rand -hex 32`"
         ));
     };
     if let Some(warning) = weak_secret() {
@@ -149,7 +149,7 @@ pub async fn make(lasts: Duration) -> Result<String, String> {
     let token = tokens
         .seal(key.expose(), until)
         .ok_or("the token could not be made")?;
-    crate::complain(&format!("good until {}", clock::format_ms(until)));
+    crate::complain(&format!("the token expires at {}", clock::format_ms(until)));
     Ok(token)
 }
 

@@ -41,19 +41,19 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "createAgent",
         title: "Create an agent",
-        description: "Creates a cloud agent that works on a repository. Returns at once; getAgent shows how far it is.",
+        description: "Creates a cloud agent that works on a repository. Returns immediately; use getAgent to check its progress.",
         does: Does::Add,
     },
     Tool {
         name: "createAndWait",
         title: "Create an agent and wait",
-        description: "Creates a cloud agent and waits until it has ended (FINISHED, ERROR, EXPIRED, CANCELLED) or timeoutMs is over (TIMEOUT).",
+        description: "Creates a cloud agent and waits until it ends (FINISHED, ERROR, EXPIRED, CANCELLED) or timeoutMs has passed (TIMEOUT).",
         does: Does::Add,
     },
     Tool {
         name: "cancelCreateAndWait",
         title: "Stop waiting",
-        description: "Ends a running createAndWait by its cancelToken. The agent itself goes on.",
+        description: "Ends a running createAndWait by its cancelToken. The agent itself keeps running.",
         does: Does::Add,
     },
     Tool {
@@ -65,37 +65,37 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "summarizeAgents",
         title: "Summarize agents",
-        description: "Counts cloud agents by state and shows recent and running ones. Filters apply before counting.",
+        description: "Counts cloud agents by status and shows the recent and the running ones. Filters are applied before counting.",
         does: Does::Read,
     },
     Tool {
         name: "getAgent",
         title: "Show an agent",
-        description: "Shows a cloud agent: state, branch, pull request and summary.",
+        description: "Shows a cloud agent: status, branch, pull request and summary.",
         does: Does::Read,
     },
     Tool {
         name: "deleteAgent",
         title: "Delete an agent",
-        description: "Deletes a cloud agent for good.",
+        description: "Deletes a cloud agent permanently.",
         does: Does::Destroy,
     },
     Tool {
         name: "addFollowup",
         title: "Send a follow-up",
-        description: "Gives a cloud agent a further instruction.",
+        description: "Sends a follow-up instruction to a cloud agent.",
         does: Does::Add,
     },
     Tool {
         name: "getAgentConversation",
         title: "Read a conversation",
-        description: "Reads what was said between the user and a cloud agent.",
+        description: "Reads the conversation with a cloud agent.",
         does: Does::Read,
     },
     Tool {
         name: "getMe",
-        title: "Whose key it is",
-        description: "Shows the name, owner and age of the API key in use.",
+        title: "Show the API key",
+        description: "Shows the name, owner and creation time of the API key, not the key itself.",
         does: Does::Read,
     },
     Tool {
@@ -107,7 +107,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "listRepositories",
         title: "List repositories",
-        description: "Lists the repositories a cloud agent can work on. The API allows few such calls; the answer is kept for a minute.",
+        description: "Lists the repositories a cloud agent can work on. The API limits this call, so the answer is cached for a minute.",
         does: Does::Read,
     },
     Tool {
@@ -277,7 +277,7 @@ async fn perform(
                 ));
             }
             (
-                "Stopped waiting. The agent goes on.".to_owned(),
+                "Stopped waiting. The agent keeps running.".to_owned(),
                 json!({ "cancelToken": token, "cancelled": true }),
             )
         }

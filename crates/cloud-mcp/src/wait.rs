@@ -1,7 +1,7 @@
 //! `createAndWait`: creates an agent and waits for its end, and `cancelCreateAndWait`, which ends the wait.
 //!
 //! A wait ends when the agent does, at its time-out, by its cancel token, when the client cancels or leaves, and when the server stops.
-//! The agent itself goes on.
+//! The agent itself keeps running.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -148,8 +148,9 @@ impl Wait {
             let (client, id) = (client.clone(), id.clone());
             tokio::spawn(async move { agents::create(&client, &order, &id).await })
         };
-        const UNKNOWN: Option<&str> =
-            Some("It was not known yet whether the agent was created; listAgents shows it.");
+        const UNKNOWN: Option<&str> = Some(
+            "The API had not confirmed the agent yet; use listAgents to see whether it exists.",
+        );
         let begun: Begun = tokio::select! {
             begun = creating => match begun {
                 Ok(begun) => begun?,

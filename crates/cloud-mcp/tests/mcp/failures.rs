@@ -97,7 +97,7 @@ async fn a_lost_answer_makes_no_second_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_none_is_told() {
+async fn an_answer_that_is_not_the_apis_is_named() {
     let fake = fake(Options::default()).await;
     let mut client = Client::stdio(&fake).await;
     fake.fault(Fault {

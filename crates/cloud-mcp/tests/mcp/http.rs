@@ -273,7 +273,7 @@ async fn a_key_is_shown_to_the_api_once() {
         assert_eq!(server.get("/health").await.0, 200);
     }
     assert_eq!(fake.requests().len(), 1);
-    // An API that is down does not lock anyone out; the tools say what is wrong.
+    // An API that is down locks no client out; the tools say what is wrong.
     let server = HttpServer::start(command(&fake.url())).await;
     fake.fault(Fault {
         what: What::Refuse {

@@ -102,7 +102,7 @@ async fn a_token_needs_a_secret_and_a_key() {
         said.starts_with("cat1_") && said.ends_with('\n') && !said.contains(KEY),
         "{said}"
     );
-    assert!(String::from_utf8_lossy(&made.stderr).contains("good until "));
+    assert!(String::from_utf8_lossy(&made.stderr).contains("the token expires at "));
     for (secret, key, part) in [
         (None, Some(KEY), "TOKEN_SECRET is not set"),
         (Some(SECRET), None, "CURSOR_API_KEY"),

@@ -80,7 +80,7 @@ async fn a_wait_has_its_limit() {
     assert!((4900..9000).contains(&took), "{took}");
     assert_eq!(ended["status"], "TIMEOUT");
     assert_eq!(fake.agent_ids(), [ended["agentId"].as_str().unwrap()]);
-    assert!(text.contains("goes on"), "{text}");
+    assert!(text.contains("keeps running"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
