@@ -37,6 +37,7 @@ use engine::effect::{DiskOp, Effect, Timer};
 use engine::ids::{EditorId, Proc, ResultId};
 use engine::policy::{Judged, paths};
 use engine::screen::outbox::Wake;
+use engine::secrets::Secrets;
 use engine::{Engine, Now};
 
 /// Changes are shown at most once a frame.
@@ -137,6 +138,27 @@ impl Child {
     }
 }
 
+/// What is done when the lock is given back, in order.
+enum Later {
+    /// To a process group.
+    Signal(u32, Signal),
+    Hide(Secrets),
+    Log {
+        level: &'static str,
+        text: String,
+    },
+}
+
+impl Later {
+    fn run(self) {
+        match self {
+            Self::Signal(group, kind) => process::signal_group(group, kind),
+            Self::Hide(secrets) => known_secrets::hide(&secrets),
+            Self::Log { level, text } => crate::log::write(level, &text),
+        }
+    }
+}
+
 impl std::fmt::Debug for Driver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Driver").finish_non_exhaustive()
@@ -216,11 +238,15 @@ impl Driver {
             }
         }
         // Under the lock, so that lines are written in the order they were decided on.
+        let mut later = Vec::new();
         for effect in state.engine.take_effects() {
-            self.perform(&mut state, effect);
+            later.extend(self.perform(&mut state, effect));
         }
         let wake = state.engine.take_wake();
         drop(state);
+        for later in later {
+            later.run();
+        }
         self.wake(wake);
         (result, look)
     }
@@ -255,6 +281,7 @@ impl Driver {
         if let Some(runtime) = self.shared.runtime.lock().take() {
             runtime.shutdown_timeout(Duration::from_millis(100));
         }
+        crate::log::flush();
     }
 
     fn now(&self) -> Now {
@@ -293,7 +320,8 @@ impl Driver {
         }
     }
 
-    fn perform(&self, state: &mut State, effect: Effect) {
+    /// Carries out an effect; what comes back is not done under the lock.
+    fn perform(&self, state: &mut State, effect: Effect) -> Option<Later> {
         match effect {
             Effect::Spawn { proc, launch } => {
                 let (stdin, lines) = stdin::channel();
@@ -378,8 +406,8 @@ impl Driver {
                     driver.with(|engine| engine.on_diff(&job, diff));
                 }
             }),
-            Effect::Hide(secrets) => known_secrets::hide(&secrets),
-            Effect::Log { level, text } => crate::log::write(level, &text),
+            Effect::Hide(secrets) => return Some(Later::Hide(secrets)),
+            Effect::Log { level, text } => return Some(Later::Log { level, text }),
             Effect::StartTerminal { terminal, launch } => {
                 let family = self.shared.families.found();
                 state.terminals.insert(
@@ -396,7 +424,6 @@ impl Driver {
             Effect::KillTerminal { terminal } => {
                 if let Some(child) = state.terminals.get_mut(&terminal) {
                     child.doomed |= child.pid.is_none();
-                    signal(child, Signal::TERM);
                     let (pid, family) = (child.pid, child.family.clone());
                     self.spawn(move |driver| async move {
                         signal_family(pid, family, Signal::TERM).await;
@@ -407,23 +434,26 @@ impl Driver {
                             signal_family(pid, family, Signal::KILL).await;
                         }
                     });
+                    return pid.map(|pid| Later::Signal(pid, Signal::TERM));
                 }
             }
             Effect::ReleaseTerminal { terminal } => {
                 if let Some(child) = state.terminals.get_mut(&terminal) {
                     child.doomed = true;
-                    signal(child, Signal::KILL);
+                    let pid = child.pid;
                     if child.exited {
-                        let (pid, family) = (child.pid, child.family.clone());
+                        let family = child.family.clone();
                         state.terminals.remove(&terminal);
                         self.spawn(move |driver| async move {
                             signal_family(pid, family, Signal::KILL).await;
                             pid.inspect(|pid| driver.shared.keeper.forget(*pid));
                         });
                     }
+                    return pid.map(|pid| Later::Signal(pid, Signal::KILL));
                 }
             }
         }
+        None
     }
 
     /// Holds back what is written to a process until the review has kept the files as they are, or for as long as that may
@@ -935,7 +965,10 @@ mod tests {
                 cwd: "/".to_owned(),
                 ..Launch::default()
             };
-            let perform = |effect| driver.perform(&mut driver.shared.state.lock(), effect);
+            let perform = |effect| {
+                let later = driver.perform(&mut driver.shared.state.lock(), effect);
+                later.into_iter().for_each(Later::run);
+            };
             perform(Effect::StartTerminal { terminal, launch });
             let runs = || {
                 driver.shared.state.lock().terminals[&terminal]

@@ -12,6 +12,7 @@
 //! - [`context`] — how full the context is, from the stores of Cursor's CLI; [`cli_config`] — Cursor's own settings, read
 //!   only.
 //! - [`mcp`] — Cursor's `mcp.json` files; `crates/mcp` — what they say, with the line of each mistake.
+//! - [`files`] — the files of a workspace, for `@`.
 //! - [`review`] — what agents changed on disk, to be kept or undone.
 //! - [`processes`] — what runs and what it takes, for `:CursorAgent status`.
 //! - [`log`] — the log file; [`known_secrets`] — what it never shows; [`private`] — files only the user can read.
@@ -43,6 +44,7 @@ pub mod driver;
 pub mod encoding;
 pub mod errand;
 pub mod family;
+pub mod files;
 pub mod keeper;
 pub mod known_secrets;
 pub mod links;

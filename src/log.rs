@@ -1,20 +1,37 @@
-//! The log file: what went wrong where nobody was looking, panics included.
+//! The log file: what went wrong unseen, panics included. One thread writes it, so that no caller waits for a disk.
 //!
 //! Stdout and stderr belong to the terminal Neovim draws in, so nothing may be printed there.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use once_cell::sync::OnceCell;
 
 /// Past this size the file is begun anew, the old one kept beside it as `.old`.
 const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
 /// So much of one text is written.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-static LOG: Mutex<Option<Log>> = Mutex::new(None);
+/// How many lines may wait for the writer; what comes on top of them is dropped.
+const MAX_WAITING: usize = 4096;
+/// How long a panic and the exit wait for the writer.
+const FLUSH_WAIT: Duration = Duration::from_millis(100);
+const THREAD_NAME: &str = "cursor-agent-log";
+
+static WRITER: OnceCell<Sender<Message>> = OnceCell::new();
+
+enum Message {
+    Line {
+        seconds: u64,
+        level: &'static str,
+        text: String,
+    },
+    /// Everything before this is written.
+    Flush(Sender<()>),
+}
 
 /// The file as it stands.
 struct Log {
@@ -57,35 +74,77 @@ impl Log {
     }
 }
 
-/// Keeps panics off stderr, where the screen is: they go to the log, once there is one.
+/// Panics go to the log.
 pub fn catch_panics() {
     std::panic::set_hook(Box::new(|info| {
         write("panic", &info.to_string());
         write("panic", &std::backtrace::Backtrace::capture().to_string());
+        flush();
     }));
 }
 
-/// Opens the log at `path`.
+/// Says where the log is, and starts its writer.
 pub fn init(path: &Path) {
+    let path = path.to_path_buf();
+    // A log that cannot be written is no reason to refuse the plugin.
+    let _ = WRITER.get_or_try_init(|| -> std::io::Result<Sender<Message>> {
+        let (sender, lines) = bounded(MAX_WAITING);
+        std::thread::Builder::new()
+            .name(THREAD_NAME.to_owned())
+            .spawn(move || write_all(&path, &lines))?;
+        Ok(sender)
+    });
+}
+
+/// Adds a line. Never waits.
+pub fn write(level: &'static str, text: &str) {
+    let Some(writer) = WRITER.get() else { return };
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let _ = writer.try_send(Message::Line {
+        seconds,
+        level,
+        text: text.to_owned(),
+    });
+}
+
+/// Waits a moment until what was added is written.
+pub fn flush() {
+    let Some(writer) = WRITER.get() else { return };
+    // The writer itself would wait for ever.
+    if std::thread::current().name() == Some(THREAD_NAME) {
+        return;
+    }
+    let (done, written) = bounded(1);
+    if writer
+        .send_timeout(Message::Flush(done), FLUSH_WAIT)
+        .is_ok()
+    {
+        let _ = written.recv_timeout(FLUSH_WAIT);
+    }
+}
+
+fn write_all(path: &Path, lines: &Receiver<Message>) {
     if let Some(dir) = path.parent() {
         let _ = crate::private::create_dir(dir);
     }
-    *LOG.lock() = Log::open(path);
-}
-
-/// Writes one line. Line breaks in `text` are kept: a stack trace should read like one.
-pub fn write(level: &str, text: &str) {
-    let Some(mut log) = LOG.try_lock_for(std::time::Duration::from_millis(50)) else {
-        return;
-    };
-    if let Some(log) = log.as_mut() {
-        // A private key may come line by line.
-        let text = crate::known_secrets::known().mask_piece(text, &mut log.pieces);
-        let seconds = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |d| d.as_secs());
-        let text = engine::text::passage(&text, MAX_TEXT_BYTES);
-        log.write(&format!("{seconds} {level} {text}\n"));
+    let mut log = Log::open(path);
+    for message in lines {
+        match message {
+            Message::Line {
+                seconds,
+                level,
+                text,
+            } => {
+                let Some(log) = &mut log else { continue };
+                // A private key may come line by line.
+                let text = crate::known_secrets::known().mask_piece(&text, &mut log.pieces);
+                let text = engine::text::passage(&text, MAX_TEXT_BYTES);
+                log.write(&format!("{seconds} {level} {text}\n"));
+            }
+            Message::Flush(done) => drop(done.send(())),
+        }
     }
 }
 

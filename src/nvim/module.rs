@@ -4,11 +4,11 @@
 //! What a user can cause comes back as `nil, message`.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use mlua::serde::ser::Options as SerializeOptions;
 use mlua::{FromLua, Function, IntoLua, Lua, LuaSerdeExt, MultiValue, Table, Value};
+use once_cell::sync::OnceCell;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -16,16 +16,18 @@ use super::{ABI, wake};
 use crate::driver::Driver;
 use engine::agents::agent::AgentSpec;
 use engine::agents::env::Env;
+use engine::agents::wire_log::WireLog;
 use engine::decide::decision::Answer;
 use engine::ids::{DecisionId, EditorId, Key, PromptId};
 use engine::inbound::serve::EditorReply;
 use engine::policy::{Policy, PolicySpec};
 use engine::sessions::mcp::Choice;
+use engine::secrets::Secrets;
 use engine::sessions::session::{OptionValue, PromptSpec, Wanted};
 use engine::{Engine, Refused};
 
 /// The one runtime of the process.
-static DRIVER: OnceLock<Driver> = OnceLock::new();
+static DRIVER: OnceCell<Driver> = OnceCell::new();
 
 /// The module table.
 pub fn build(lua: &Lua) -> mlua::Result<Table> {
@@ -293,7 +295,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         "learn",
         lua.create_function(|lua, spec: Value| {
             let spec: AgentSpec = read(lua, spec, "spec")?;
-            let mut secrets = engine::secrets::Secrets::of_env(&spec.env);
+            let mut secrets = Secrets::of_env(&spec.env);
             secrets.add_command(&spec.command);
             crate::known_secrets::hide(&secrets);
             Ok(())
@@ -334,27 +336,35 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     module.set(
         "log",
         lua.create_function(|lua, (key, method): (u64, Option<String>)| {
-            let lines =
-                with(|engine| Ok(engine.wire_log(Key(key), method.as_deref()))).unwrap_or_default();
+            let lines = wire(key).map(|(log, secrets)| log.lines(&secrets, method.as_deref()));
             to_lua(lua, &lines)
         })?,
     )?;
-
     module.set(
         "log_rows",
         lua.create_function(|lua, (key, method): (u64, Option<String>)| {
-            let rows = with(|engine| Ok(engine.wire_rows(Key(key), method.as_deref())))
-                .unwrap_or_default();
+            let rows = wire(key).map(|(log, secrets)| log.rows(&secrets, method.as_deref()));
             to_lua(lua, &rows)
+        })?,
+    )?;
+    module.set(
+        "log_message",
+        lua.create_function(|_, (key, number, method): (u64, usize, Option<String>)| {
+            Ok(wire(key)
+                .and_then(|(log, secrets)| log.message(&secrets, method.as_deref(), number)))
         })?,
     )?;
 
     module.set(
-        "log_message",
-        lua.create_function(|_, (key, number, method): (u64, usize, Option<String>)| {
-            let message =
-                with(|engine| Ok(engine.wire_message(Key(key), method.as_deref(), number)));
-            Ok(message.unwrap_or_default())
+        "files",
+        lua.create_function(|lua, dir: String| {
+            to_lua(lua, crate::files::list(&PathBuf::from(dir)).as_ref())
+        })?,
+    )?;
+    module.set(
+        "find_files",
+        lua.create_function(|lua, (dir, word, max): (String, String, usize)| {
+            to_lua(lua, &crate::files::search(&PathBuf::from(dir), &word, max))
         })?,
     )?;
 
@@ -399,18 +409,20 @@ impl From<OpenWanted> for Wanted {
 }
 
 fn start(opts: &Table) -> mlua::Result<()> {
-    if DRIVER.get().is_some() {
-        return Ok(());
-    }
+    DRIVER.get_or_try_init(|| begin(opts)).map(drop)
+}
+
+fn begin(opts: &Table) -> mlua::Result<Driver> {
     if let Some(path) = opts.get::<Option<String>>("log_path")? {
         crate::log::init(&PathBuf::from(path));
     }
     let waker = wake::waker(opts.get::<Function>("on_wake")?).map_err(mlua::Error::runtime)?;
-    let driver = Driver::start(waker)
-        .map_err(|error| mlua::Error::runtime(format!("no threads: {error}")))?;
-    // Lua is single-threaded: nobody else can have set it since the check.
-    let _ = DRIVER.set(driver);
-    Ok(())
+    Driver::start(waker).map_err(|error| mlua::Error::runtime(format!("no threads: {error}")))
+}
+
+/// A copy of the wire log, to be read without the engine's lock.
+fn wire(key: u64) -> Option<(WireLog, Secrets)> {
+    with(|engine| Ok(engine.wire(Key(key)))).unwrap_or_default()
 }
 
 fn drain(lua: &Lua, max_bytes: usize) -> mlua::Result<(Value, bool)> {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use acp::types::{ContentBlock, Diff, ImageContent, ResourceLink, ToolContent};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::options::Mode;
@@ -522,6 +523,14 @@ fn mcp_content(payload: &Value) -> Vec<ToolContent> {
     }
 }
 
+/// What may stand in the path of an address as it is.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
 fn image_link(payload: &Value, cwd: &Path) -> Vec<ToolContent> {
     let Some(path) = string(payload, &["filePath", "path", "file_path"]) else {
         return generic(payload);
@@ -532,7 +541,7 @@ fn image_link(payload: &Value, cwd: &Path) -> Vec<ToolContent> {
             name: Path::new(&path)
                 .file_name()
                 .map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned()),
-            uri: format!("file://{path}"),
+            uri: format!("file://{}", utf8_percent_encode(&path, IN_PATH)),
             ..ResourceLink::default()
         },
     ))]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use acp::types::{ContentBlock, ResourceBody};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use percent_encoding::percent_decode_str;
 
 use crate::error::Error;
 
@@ -210,7 +211,10 @@ fn file_path(uri: &str) -> Option<(String, Option<String>)> {
         None => (rest, None),
     };
     let path = path.split_once('?').map_or(path, |(path, _)| path);
-    Some((percent_decoded(path), fragment.and_then(lines)))
+    Some((
+        percent_decode_str(path).decode_utf8_lossy().into_owned(),
+        fragment.and_then(lines),
+    ))
 }
 
 /// `L10:20`, `L10-L20`, `L10`.
@@ -226,28 +230,6 @@ fn lines(fragment: &str) -> Option<String> {
         [from, to] => Some(format!("lines {from}-{to}")),
         _ => None,
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let escaped = (byte == b'%')
-            .then(|| std::str::from_utf8(after.get(..2)?).ok())
-            .flatten()
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match escaped {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

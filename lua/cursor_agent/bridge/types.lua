@@ -25,7 +25,9 @@
 ---@field set_mode fun(key: cursor_agent.Key, id: string): boolean?, string?
 ---@field set_model fun(key: cursor_agent.Key, id: string): boolean?, string?
 ---@field set_option fun(key: cursor_agent.Key, id: string, value: string|boolean): boolean?, string?
----@field answer fun(decision: integer, answer: table, by: string?): boolean?, string? `answer` as in CONTRACT's `answer()`; `by` names a policy rule
+---@field files fun(dir: string): string[] all files below it that are known; they are listed in the background
+---@field find_files fun(dir: string, word: string, max: integer): string[] those that fit a word, best first
+---@field answer fun(decision: integer, answer: table, by: string?): boolean?, string? `answer` as `require("cursor_agent").answer()` takes it; `by` names a policy rule
 ---@field set_policy fun(spec: { rules: cursor_agent.policy.Rule[], roots: string[], home: string }): boolean?, string? the rules from now on
 ---@field reply fun(request: integer, reply: cursor_agent.EditorReply) the editor's answer to an `editor` change
 ---@field conflict fun(key: cursor_agent.Key, path: string): integer?, string? a file changed on disk beside unsaved text: the decision about it

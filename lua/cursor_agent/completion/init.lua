@@ -248,7 +248,7 @@ function M.attach(buf)
     callback = function()
       local chat = chats.of_buffer(buf)
       if chat then
-        listing.files(chat.cwd)
+        listing.search(chat.cwd, "", 0)
       end
     end,
   })

@@ -1,6 +1,7 @@
 //! The wire log: the last messages of one agent, kept as they were, read only when somebody asks.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -57,17 +58,18 @@ impl Dir {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Line {
     /// Counted over all there ever were.
     number: u64,
     ms: u64,
     dir: Dir,
-    bytes: Vec<u8>,
+    bytes: Arc<[u8]>,
 }
 
-/// The log of one agent, over all its processes.
-#[derive(Debug, Default)]
+/// The log of one agent, over all its processes. A copy shares the messages: reading them takes long, so it is a copy that
+/// is read.
+#[derive(Debug, Clone, Default)]
 pub struct WireLog {
     lines: VecDeque<Line>,
     bytes: usize,
@@ -77,10 +79,12 @@ pub struct WireLog {
 impl WireLog {
     /// Keeps a line as it went over the wire. Copying it is all this costs.
     pub fn push(&mut self, ms: u64, dir: Dir, line: &[u8]) {
-        let bytes = if line.len() > MAX_MESSAGE_BYTES {
-            format!("(a message of {} bytes)", line.len()).into_bytes()
+        let bytes: Arc<[u8]> = if line.len() > MAX_MESSAGE_BYTES {
+            format!("(a message of {} bytes)", line.len())
+                .into_bytes()
+                .into()
         } else {
-            line.to_vec()
+            line.into()
         };
         self.bytes += bytes.len();
         self.count += 1;
@@ -513,7 +517,7 @@ mod tests {
             log.push(0, Dir::In, format!("{n}").as_bytes());
         }
         assert_eq!(log.lines.len(), MAX_MESSAGES);
-        assert_eq!(log.lines[0].bytes, b"3");
+        assert_eq!(*log.lines[0].bytes, *b"3");
         for _ in 0..20 {
             log.push(0, Dir::In, &vec![b'x'; MAX_MESSAGE_BYTES]);
         }

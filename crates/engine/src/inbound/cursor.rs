@@ -306,7 +306,7 @@ impl Engine {
         if let Some(CursorPlace { key, entry, .. }) = self.cursor_place(proc, &news.place) {
             let at = entry.or_else(|| self.make_tool(key, &news.place, ticket, "image"));
             let image = Image {
-                path: news.file_path.clone(),
+                path: news.file_path.clone().map(crate::policy::paths::local),
                 description: news.description.clone(),
             };
             self.change_tool(key, at, |tool| {

@@ -645,11 +645,6 @@ impl Engine {
             .get(&id)
             .is_some_and(|agent| agent.link == Link::Starting(Stage::Login))
     }
-
-    /// Calls of ours that still wait, for tests of the engine.
-    pub fn waiting_calls(&self, id: AgentId) -> usize {
-        self.agents.get(&id).map_or(0, |agent| agent.peer.waiting())
-    }
 }
 
 /// A file a call changed: its path, hunks and state, whether that was told, and what the call says it was.

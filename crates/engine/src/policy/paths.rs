@@ -1,5 +1,7 @@
 //! Paths as the system sees them: what an agent wrote made absolute, links followed, and whether it is in the workspace.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
 use super::Disk;
 
 /// A path that leads through more links than this leads in a circle.
@@ -35,31 +37,42 @@ pub fn from_uri(text: &str) -> Option<String> {
         None if rest.starts_with('/') => rest,
         None => return None,
     };
-    Some(percent_decode(path))
+    Some(percent_decode_str(path).decode_utf8_lossy().into_owned())
 }
 
-fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let code = (bytes[at] == b'%')
-            .then(|| text.get(at + 1..at + 3))
-            .flatten()
-            .filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match code {
-            Some(byte) => {
-                out.push(byte);
-                at += 3;
-            }
-            None => {
-                out.push(bytes[at]);
-                at += 1;
-            }
-        }
+/// A path an agent names, which some write as a `file:` address.
+pub fn local(written: String) -> String {
+    from_uri(&written).unwrap_or(written)
+}
+
+/// What may stand in the path of an address as it is.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
+
+/// A path as a `file:` address, of a line where one is given.
+pub fn to_uri(path: &str, line: Option<u32>) -> String {
+    let path = utf8_percent_encode(path, IN_PATH);
+    match line {
+        Some(line) => format!("file://{path}#L{line}"),
+        None => format!("file://{path}"),
     }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// A path with its links followed as the system would: `..` of a link's target, not of the link. A link to what does

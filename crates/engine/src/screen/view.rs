@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::agents::agent::{Link, Login};
 use crate::agents::sign_in::Given;
+use crate::agents::wire_log::WireLog;
 use crate::decide::decision::{Ask, Decision, PermissionOption, Plan, Question};
 use crate::engine::Engine;
 use crate::ids::{DecisionId, EditorId, Key, PromptId};
@@ -438,26 +439,10 @@ impl Engine {
         Some(self.sessions.get(&key)?.changes.clone())
     }
 
-    /// The wire log of a session's agent.
-    pub fn wire_log(&self, key: Key, method: Option<&str>) -> Option<Vec<String>> {
+    /// The wire log of a session's agent, and what is to be left out of it. Reading it takes long: not under a lock.
+    pub fn wire(&self, key: Key) -> Option<(WireLog, Secrets)> {
         let agent = self.agents.get(&self.sessions.get(&key)?.agent)?;
-        Some(agent.log.lines(&agent.secrets, method))
-    }
-
-    /// The same as rows for a screen.
-    pub fn wire_rows(
-        &self,
-        key: Key,
-        method: Option<&str>,
-    ) -> Option<Vec<crate::agents::wire_log::Row>> {
-        let agent = self.agents.get(&self.sessions.get(&key)?.agent)?;
-        Some(agent.log.rows(&agent.secrets, method))
-    }
-
-    /// One of those rows' messages, whole.
-    pub fn wire_message(&self, key: Key, method: Option<&str>, number: usize) -> Option<String> {
-        let agent = self.agents.get(&self.sessions.get(&key)?.agent)?;
-        agent.log.message(&agent.secrets, method, number)
+        Some((agent.log.clone(), agent.secrets.clone()))
     }
 
     /// A decision, as the user is asked for it.

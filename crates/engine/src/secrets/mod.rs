@@ -12,6 +12,7 @@ mod tests;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use name::{Strength, strength};
@@ -262,15 +263,12 @@ fn secret_option(arg: &str) -> Option<(&str, Option<&str>)> {
 
 /// As an address spells it.
 fn percent(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
+    const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'.')
+        .remove(b'~');
+    utf8_percent_encode(text, PLAIN).to_string()
 }
 
 /// MCP servers are given their secrets under names of their own choice: none of the values they get is shown.

@@ -139,11 +139,13 @@ impl Engine {
             (wire::ConfigKind::Boolean { .. }, OptionValue::Bool(yes)) => {
                 wire::ConfigValue::Boolean(*yes)
             }
-            (wire::ConfigKind::Boolean { .. }, OptionValue::Text(text)) => match text.as_str() {
-                "true" | "on" | "yes" => wire::ConfigValue::Boolean(true),
-                "false" | "off" | "no" => wire::ConfigValue::Boolean(false),
-                _ => return Err(format!("{option} is true or false, not {text}")),
-            },
+            (wire::ConfigKind::Boolean { .. }, OptionValue::Text(text)) => {
+                match text.to_ascii_lowercase().as_str() {
+                    "true" | "on" | "yes" | "1" => wire::ConfigValue::Boolean(true),
+                    "false" | "off" | "no" | "0" => wire::ConfigValue::Boolean(false),
+                    _ => return Err(format!("{option} is true or false, not {text}")),
+                }
+            }
             (wire::ConfigKind::Select { choices, .. }, value) => {
                 let text = match value {
                     OptionValue::Text(text) => text.clone(),

@@ -11,6 +11,7 @@ use crate::decide::decision::Decision;
 use crate::effect::{Effect, Timer};
 use crate::engine::{Engine, Refused};
 use crate::ids::{Key, PromptId};
+use crate::policy::paths::to_uri;
 use crate::sessions::entry::{Body, Level, Notice};
 use crate::sessions::session::{Block, Phase, Prompt, PromptSpec, Turn};
 use crate::sessions::told_failure::{self, Kind, Told};
@@ -485,7 +486,7 @@ fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock
         ("text", _, Some(text), _) => Ok(ContentBlock::text(text)),
         ("file", Some(path), Some(text), _) if caps.embedded_context => {
             let resource = wire::ResourceContents {
-                uri: file_uri(&path, block.line),
+                uri: to_uri(&path, block.line),
                 mime_type: block.mime,
                 body: wire::ResourceBody::Text(text),
                 meta: None,
@@ -505,7 +506,7 @@ fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock
             )))
         }
         ("file", Some(path), None, _) => Ok(ContentBlock::ResourceLink(wire::ResourceLink {
-            uri: file_uri(&path, block.line),
+            uri: to_uri(&path, block.line),
             name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
             mime_type: block.mime,
             ..wire::ResourceLink::default()
@@ -514,12 +515,12 @@ fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock
             Ok(ContentBlock::Image(wire::ImageContent {
                 data,
                 mime_type: block.mime.unwrap_or_else(|| "image/png".to_owned()),
-                uri: path.map(|path| file_uri(&path, None)),
+                uri: path.map(|path| to_uri(&path, None)),
                 ..wire::ImageContent::default()
             }))
         }
         ("image", Some(path), _, _) => Ok(ContentBlock::ResourceLink(wire::ResourceLink {
-            uri: file_uri(&path, None),
+            uri: to_uri(&path, None),
             name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
             mime_type: block.mime,
             ..wire::ResourceLink::default()
@@ -528,7 +529,7 @@ fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock
         ("blob", Some(path), _, Some(data)) if caps.embedded_context => {
             let body = wire::ResourceBody::Blob(data);
             let resource = wire::ResourceContents {
-                uri: file_uri(&path, None),
+                uri: to_uri(&path, None),
                 mime_type: block.mime,
                 body,
                 meta: None,
@@ -550,20 +551,4 @@ fn fence_for(text: &str) -> String {
         .map(|line| line.trim_start().chars().take_while(|c| *c == '`').count())
         .max();
     "`".repeat(longest.unwrap_or(0).max(2) + 1)
-}
-
-/// A path as a file URI, with everything encoded that a URI cannot hold.
-pub(crate) fn file_uri(path: &str, line: Option<u32>) -> String {
-    let mut uri = "file://".to_owned();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    if let Some(line) = line {
-        uri.push_str(&format!("#L{line}"));
-    }
-    uri
 }

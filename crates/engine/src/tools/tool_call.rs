@@ -4,6 +4,7 @@ use acp::types as wire;
 use serde_json::Value;
 
 use crate::ids::DecisionId;
+use crate::policy::paths;
 use crate::tools::diff::{self, Diff};
 use crate::tools::diff_header;
 use crate::tools::output::Output;
@@ -253,7 +254,7 @@ impl ToolCall {
             self.locations = locations
                 .into_iter()
                 .map(|at| Location {
-                    path: at.path,
+                    path: paths::local(at.path),
                     line: at.line,
                 })
                 .collect();
@@ -315,7 +316,7 @@ impl ToolCall {
         let path = input.and_then(|input| keys.iter().find_map(|key| input.get(*key)?.as_str()));
         match path.filter(|path| !path.is_empty()) {
             Some(path) => vec![Location {
-                path: path.to_owned(),
+                path: paths::local(path.to_owned()),
                 line: None,
             }],
             None => self.locations.clone(),
@@ -585,7 +586,7 @@ fn read_content(item: wire::ToolContent) -> Content {
             let short = old.len() + wire.new_text.len() <= INLINE_DIFF_BYTES;
             let diff = short.then(|| diff::lines(old, &wire.new_text));
             Content::Diff {
-                path: wire.path,
+                path: paths::local(wire.path),
                 old: wire.old_text,
                 new: wire.new_text,
                 diff,

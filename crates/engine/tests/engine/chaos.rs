@@ -898,7 +898,7 @@ fn config() -> ProptestConfig {
 }
 
 /// How it all ends.
-fn finish(mut chaos: Chaos, by_shutdown: bool, budget: usize) {
+fn finish(mut chaos: Chaos, by_shutdown: bool, budget: usize) -> Chaos {
     chaos.check_sessions();
     if by_shutdown {
         chaos.step(Step::Editor(Call::Shutdown));
@@ -920,6 +920,7 @@ fn finish(mut chaos: Chaos, by_shutdown: bool, budget: usize) {
         chaos.world.exit(proc, 0, &[]);
     }
     chaos.world.drain_all(budget);
+    chaos
 }
 
 /// Steps that are about decisions: asked, answered, withdrawn, and everything that ends one.
@@ -969,7 +970,7 @@ fn streams() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn play(cursor: bool, steps: Vec<Step>, by_shutdown: bool, budget: usize) {
+fn play(cursor: bool, steps: Vec<Step>, by_shutdown: bool, budget: usize) -> Chaos {
     let mut chaos = Chaos::new();
     // Most sequences shall get to where things happen.
     let opened = Step::Editor(Call::Open {
@@ -980,7 +981,7 @@ fn play(cursor: bool, steps: Vec<Step>, by_shutdown: bool, budget: usize) {
     for step in [opened, Step::Settle, prompted].into_iter().chain(steps) {
         chaos.step(step);
     }
-    finish(chaos, by_shutdown, budget);
+    finish(chaos, by_shutdown, budget)
 }
 
 proptest! {
@@ -988,17 +989,45 @@ proptest! {
 
     #[test]
     fn any_sequence_leaves_nobody_waiting(cursor: bool, steps in steps([6, 5, 18, 3, 2], 60), by_shutdown: bool, budget in 1..65_536usize) {
-        play(cursor, steps, by_shutdown, budget);
+        let chaos = play(cursor, steps, by_shutdown, budget);
+        // Neither an agent, as the end of the play has seen, nor the user, nor the editor.
+        prop_assert!(chaos.world.mirror.pending.is_empty(), "the user is still asked");
+        for key in &chaos.keys {
+            let state = chaos.world.state(*key);
+            prop_assert!(!["starting", "running", "waiting"].contains(&state.as_str()), "{}", state);
+        }
     }
 
     #[test]
     fn every_decision_is_answered_once(cursor: bool, steps in prop::collection::vec(decisions(), 1..80), by_shutdown: bool) {
-        play(cursor, steps, by_shutdown, 65_536);
+        let mirror = play(cursor, steps, by_shutdown, 65_536).world.mirror;
+        let mut ends: BTreeMap<u64, usize> = BTreeMap::new();
+        for (id, _) in &mirror.decided {
+            *ends.entry(*id).or_default() += 1;
+        }
+        for (id, times) in &ends {
+            prop_assert_eq!(*times, 1, "decision {} ended more than once", id);
+        }
+        for id in &mirror.asked {
+            prop_assert!(ends.contains_key(id), "decision {} never ended", id);
+        }
     }
 
     #[test]
     fn what_is_drained_is_what_was_said(cursor: bool, steps in prop::collection::vec(streams(), 1..80), budget in 1..65_536usize) {
-        play(cursor, steps, true, budget);
+        let chaos = play(cursor, steps, true, budget);
+        // In the editor's hands, not in the engine's: whole, once, in the order it was said.
+        for key in &chaos.keys {
+            let shown = chaos.world.mirror.sessions.get(&key.0).cloned().unwrap_or_default();
+            let texts = shown.iter().filter(|entry| entry["kind"] == "agent");
+            let whole: String = texts.map(|entry| entry["text"].as_str().unwrap()).collect();
+            let mut from = 0;
+            for text in &chaos.said[key] {
+                let at = whole[from..].find(text.as_str());
+                prop_assert!(at.is_some(), "{} is lost or out of order in {}", text, whole);
+                from += at.unwrap() + text.len();
+            }
+        }
     }
 
     #[test]

@@ -44,7 +44,8 @@ fn keys_reach_no_command_line_no_log_and_no_message() {
     assert_eq!(launch.env["CURSOR_API_KEY"], "topsecret-0123456789");
     let prompt = world.prompt(key, "my key is topsecret-0123456789");
     world.refuse(&prompt, -32603, "bad key topsecret-0123456789");
-    let rows = world.engine.wire_rows(key, None).unwrap();
+    let (log, secrets) = world.engine.wire(key).unwrap();
+    let rows = log.rows(&secrets, None);
     for text in rows.iter().map(|row| &row.text) {
         assert!(!text.contains("topsecret"), "{text}");
     }
@@ -53,7 +54,8 @@ fn keys_reach_no_command_line_no_log_and_no_message() {
     world.exit(proc, 1, &["rejected key topsecret-0123456789"]);
     let error = world.status(key)["error"].as_str().unwrap().to_owned();
     assert!(error.contains("rejected key •••"), "{error}");
-    let log = world.engine.wire_log(key, None).unwrap().join("\n");
+    let (log, secrets) = world.engine.wire(key).unwrap();
+    let log = log.lines(&secrets, None).join("\n");
     assert!(!log.contains("topsecret"), "{log}");
     assert!(log.contains("my key is •••"), "{log}");
     for (_, data) in &world.mirror.events {

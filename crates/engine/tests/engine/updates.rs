@@ -431,3 +431,31 @@ fn updates_under_a_subagents_session_id_belong_to_its_task() {
     assert_eq!(world.decision()["key"], key.0);
     assert_eq!(world.decision()["title"], "Grep");
 }
+
+#[test]
+fn files_named_by_address_are_paths() {
+    let (mut world, key) = World::plain();
+    let prompt = world.prompt(key, "go");
+    world.update("s-1", json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "kind": "edit", "title": "Edit", "status": "completed",
+        "locations": [{ "path": "file:///w/a%20b%C3%A9.rs", "line": 3 }, { "path": "FILE://localhost/w/100%.rs" }, { "path": "/w/c%20d.rs" }],
+        "content": [{ "type": "diff", "path": "file:///w/a%20b%C3%A9.rs", "oldText": "1\n", "newText": "2\n" }],
+    }));
+    let tool = world.tool(key);
+    let paths: Vec<&str> = tool["locations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| at["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(paths, ["/w/a bé.rs", "/w/100%.rs", "/w/c%20d.rs"]);
+    assert_eq!(tool["content"][0]["path"], "/w/a bé.rs");
+    assert_eq!(world.changes(key)[0]["path"], "/w/a bé.rs");
+    world.update("s-1", json!({
+        "sessionUpdate": "tool_call", "toolCallId": "r", "kind": "read", "title": "Read", "rawInput": { "path": "file:///w/e%20f.rs" },
+    }));
+    let entries = world.transcript(key);
+    let read = &entries.last().unwrap()["tool"];
+    assert_eq!(read["locations"][0]["path"], "/w/e f.rs");
+    world.end_turn(&prompt, "end_turn");
+}

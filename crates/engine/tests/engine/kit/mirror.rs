@@ -1,6 +1,6 @@
 //! The editor's side: what is known of the sessions to somebody who only drains.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::Engine;
 use engine::ids::Key;
@@ -13,6 +13,8 @@ pub struct Mirror {
     pub sessions: BTreeMap<u64, Vec<Value>>,
     /// The last status of each session.
     pub statuses: BTreeMap<u64, Value>,
+    /// Every decision there was.
+    pub asked: BTreeSet<u64>,
     /// Decisions that wait.
     pub pending: BTreeMap<u64, Value>,
     /// How decisions ended.
@@ -73,6 +75,7 @@ impl Mirror {
             }
             "event" => self.events.push((text("name"), change["data"].clone())),
             "decision" => {
+                self.asked.insert(number("id"));
                 self.pending.insert(number("id"), change["data"].clone());
             }
             "decided" => {
