@@ -119,6 +119,37 @@ T.case("a wrong argument is an error with a message, for every function", functi
   T.eq(child:lua("return 1 + 1"), 2)
 end)
 
+T.case("a table with a field that is not known is refused, for every function that takes one", function(child)
+  local accepted = child:lua([[
+    local native = assert(require("cursor_agent.bridge.native").get())
+    local accepted = {}
+    local wrong = { nonsense = true }
+    local calls = {
+      prompt = { 1, { text = "x", nonsense = true } },
+      queue_edit = { 1, 1, { text = "x", nonsense = true } },
+      answer = { 1, wrong },
+      set_policy = { wrong },
+      set_option = { 1, "x", wrong },
+      reply = { 1, wrong },
+      review_setup = { { max_bytes = 1, max_days = 1, nonsense = true } },
+      review_hunks = { wrong },
+      review_keep = { wrong },
+      review_undo = { wrong },
+      restore = { "x", wrong },
+    }
+    for name, arguments in pairs(calls) do
+      local ok, first, second = pcall(native[name], unpack(arguments))
+      local message = not ok and tostring(first) or first == nil and second
+      if type(message) ~= "string" or message == "" then
+        accepted[#accepted + 1] = name
+      end
+    end
+    table.sort(accepted)
+    return accepted
+  ]])
+  T.eq(accepted, {})
+end)
+
 ---A copy of the plugin whose files a case may change; the child uses it from then on.
 ---@param child harness.Child
 ---@return string root

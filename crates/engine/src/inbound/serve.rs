@@ -24,7 +24,7 @@ const SIGKILL: i32 = 9;
 
 /// The editor's answer to a request of ours.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct EditorReply {
     /// It went well.
     pub ok: bool,

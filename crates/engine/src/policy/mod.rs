@@ -58,7 +58,7 @@ pub struct RuleSpec {
 
 /// What the user configured, as Lua hands it over.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct PolicySpec {
     /// In order.
     pub rules: Vec<RuleSpec>,
