@@ -21,8 +21,8 @@ use engine::decide::decision::Answer;
 use engine::ids::{DecisionId, EditorId, Key, PromptId};
 use engine::inbound::serve::EditorReply;
 use engine::policy::{Policy, PolicySpec};
-use engine::sessions::mcp::Choice;
 use engine::secrets::Secrets;
+use engine::sessions::mcp::Choice;
 use engine::sessions::session::{OptionValue, PromptSpec, Wanted};
 use engine::{Engine, Refused};
 
@@ -270,7 +270,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
             });
             let masked = whole.unwrap_or_default().and_then(|(whole, keys)| {
                 let mut entries = serde_json::to_value(whole).ok()?;
-                let mut secrets = engine::secrets::Secrets::clone(&crate::known_secrets::known());
+                let mut secrets = Secrets::clone(&crate::known_secrets::known());
                 secrets.learn(&keys);
                 secrets.mask_value(&mut entries);
                 Some(entries)

@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 use crate::agents::agent::{Agent, AgentSpec, Link, Waiter};
 use crate::agents::env::Env;
 use crate::agents::wire_log::Dir;
-use crate::decide::decision::{Answer, Ask, Decision};
+use crate::decide::decision::Decision;
 use crate::effect::{DiffJob, DiskOp, Effect};
 use crate::ids::{AccessId, AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
 use crate::inbound::access::Access;
+use crate::policy::Policy;
 use crate::policy::paths::absolute;
-use crate::policy::{Action, Policy, call};
 use crate::screen::outbox::{Outbox, Wake};
+use crate::screen::view::Status;
 use crate::sessions::entry::{Body, Level};
 use crate::sessions::session::{Session, Wanted};
 use crate::sessions::transcript::Touched;
@@ -26,6 +27,7 @@ use crate::text;
 use crate::tools::diff::Diff;
 use crate::tools::terminals::Terminals;
 use crate::tools::tool_call::Content;
+use crate::tracked::Tracked;
 
 /// How long a process that is to end may take before it is killed.
 const END_GRACE_MS: u64 = 2_000;
@@ -108,9 +110,9 @@ pub struct EditorCall {
 pub struct Engine {
     pub(crate) now: Now,
     pub(crate) env: Env,
-    pub(crate) agents: BTreeMap<AgentId, Agent>,
-    pub(crate) sessions: BTreeMap<Key, Session>,
-    pub(crate) decisions: BTreeMap<DecisionId, Decision>,
+    pub(crate) agents: Tracked<AgentId, Agent>,
+    pub(crate) sessions: Tracked<Key, Session>,
+    pub(crate) decisions: Tracked<DecisionId, Decision>,
     pub(crate) terminals: Terminals,
     /// The tool call that shows a terminal.
     pub(crate) shown_terminals: HashMap<u64, (Key, usize)>,
@@ -121,6 +123,8 @@ pub struct Engine {
     pub(crate) accesses: BTreeMap<AccessId, Access>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) outbox: Outbox<News>,
+    /// The status of each session as the editor knows it.
+    pub(crate) told: HashMap<Key, Box<Status>>,
     pub(crate) effects: Vec<Effect>,
     /// What the review has yet to hear.
     pub(crate) watched: Vec<Watched>,
@@ -187,6 +191,7 @@ impl Engine {
 
     /// How soon the editor has to hear what is new.
     pub fn take_wake(&mut self) -> Wake {
+        self.note_changes();
         self.outbox.take_wake()
     }
 
@@ -231,7 +236,6 @@ impl Engine {
             Some(Link::Ready | Link::Starting(_)) => {}
             _ => self.start(id),
         }
-        self.outbox.status(key);
         Ok(key)
     }
 
@@ -342,7 +346,7 @@ impl Engine {
     /// The result is there.
     pub fn keep_promise(&mut self, id: ResultId, result: Result<(), String>) {
         let result = result.map(|()| Value::Bool(true));
-        self.outbox.push(News::Result { id, result }, Wake::Now);
+        self.push(News::Result { id, result }, Wake::Now);
     }
 
     /// What there is to say of an agent beside its process.
@@ -358,190 +362,7 @@ impl Engine {
 
     /// What came of something that was promised.
     pub fn tell_result(&mut self, id: ResultId, result: Result<Value, String>) {
-        self.outbox.push(News::Result { id, result }, Wake::Now);
-    }
-
-    /// Answers a decision.
-    pub fn answer(
-        &mut self,
-        id: DecisionId,
-        answer: &Answer,
-        how: &'static str,
-    ) -> Result<(), Refused> {
-        self.answer_by(id, answer, how, None)
-    }
-
-    /// Answers a decision for the user; an answer given by a rule leaves a line that names it.
-    pub fn answer_by(
-        &mut self,
-        id: DecisionId,
-        answer: &Answer,
-        how: &'static str,
-        rule: Option<String>,
-    ) -> Result<(), Refused> {
-        let decision = self.decisions.get(&id).filter(|decision| decision.checked);
-        let decision = decision.ok_or_else(|| {
-            format!(
-                "there is no decision {}: it was answered or withdrawn",
-                id.0
-            )
-        })?;
-        if rule.is_some() && matches!(decision.ask, Ask::Conflict { .. }) {
-            return Err("no rule decides about unsaved text".to_owned());
-        }
-        if answer
-            .revision
-            .is_some_and(|seen| seen != decision.revision)
-        {
-            return Err("the call changed while you decided; nothing was answered".to_owned());
-        }
-        let (key, title, entry) = (decision.key, decision.title.clone(), decision.entry);
-        let reply = decision.reply(&self.agent_name(key), answer)?;
-        let own_words = match (&decision.ask, &answer.reason) {
-            (Ask::Pick { .. }, Some(words)) if answer.skip => Some(words.clone()),
-            _ => None,
-        };
-        let mut access = None;
-        match &decision.ask {
-            Ask::Access { access: asked, .. } if reply.result.is_none() => {
-                access = Some((**asked).clone());
-            }
-            Ask::Permission { .. } if reply.always && how == "user" => {
-                let at = answer.at.as_deref().unwrap_or("before");
-                self.remember(key, entry, reply.rejected == Some(true), at);
-            }
-            _ => {}
-        }
-        if let Some(text) = own_words.filter(|text| !text.trim().is_empty()) {
-            // A permission's answer has no place for words: they are the next prompt. Queued first, since the answer may
-            // end the turn.
-            let spec = crate::sessions::session::PromptSpec {
-                text,
-                ..Default::default()
-            };
-            let prompt = self.prompt(key, spec)?;
-            let _ = self.queue_move(key, prompt, 1);
-        }
-        self.finish_decision(id, reply.result, how, reply.rejected);
-        if let Some(warning) = reply.warning {
-            self.add_notice(key, Level::Warning, "policy", warning.clone());
-            self.tell(key, "warn", warning);
-        } else if let Some(rule) = rule {
-            let done = if reply.rejected == Some(true) {
-                "rejected"
-            } else {
-                "allowed"
-            };
-            let text = format!("{done} by {rule}: {title}");
-            self.add_notice(key, Level::Info, "policy", text);
-        }
-        if let Some(access) = access {
-            self.access_allowed(access, reply.always);
-        }
-        Ok(())
-    }
-
-    /// Answers by a rule, or by what the user said for good. What is allowed by one is allowed once: an agent that does
-    /// not offer that has to ask.
-    pub(crate) fn answer_by_rule(&mut self, id: DecisionId, action: Action, rule: String) -> bool {
-        let answer = Answer {
-            accept: action == Action::Allow,
-            reject: action == Action::Reject,
-            ..Answer::default()
-        };
-        self.answer_by(id, &answer, "policy", Some(rule)).is_ok()
-    }
-
-    /// Remembers an answer that was meant for good: some agents forget it.
-    fn remember(&mut self, key: Key, entry: Option<usize>, rejected: bool, at: &str) {
-        let Some(session) = self.sessions.get_mut(&key) else {
-            return;
-        };
-        let tool = entry.and_then(|at| session.transcript.get(at)?.tool());
-        if let Some(tool) = tool {
-            let action = if rejected {
-                Action::Reject
-            } else {
-                Action::Allow
-            };
-            let said = format!("your “always” of {at}");
-            session.always.insert(call::signature(tool), (action, said));
-        }
-    }
-
-    /// Ends the decisions that match, each answered as cancelled.
-    pub(crate) fn end_decisions(&mut self, matches: impl Fn(&Decision) -> bool, how: &'static str) {
-        let ids: Vec<DecisionId> = self
-            .decisions
-            .values()
-            .filter(|d| matches(d))
-            .map(|d| d.id)
-            .collect();
-        for id in ids {
-            let reply = self
-                .decisions
-                .get(&id)
-                .and_then(|decision| decision.reply("", &Answer::cancelled()).ok());
-            self.finish_decision(id, reply.and_then(|reply| reply.result), how, None);
-        }
-    }
-
-    /// Takes a decision off the list; with a result its request is answered. `rejected` is what was decided, if
-    /// anything was.
-    pub(crate) fn finish_decision(
-        &mut self,
-        id: DecisionId,
-        result: Option<Result<Value, RpcError>>,
-        how: &'static str,
-        rejected: Option<bool>,
-    ) {
-        let Some(decision) = self.decisions.remove(&id) else {
-            return;
-        };
-        let answered = result.is_some();
-        match (decision.ticket, result) {
-            (Some(ticket), Some(result)) => self.respond(decision.proc, ticket, result),
-            _ => self.end_conflict(&decision, answered && how != "user"),
-        }
-        if let (Ask::Access { .. }, Some(at), true) = (&decision.ask, decision.entry, answered) {
-            let said_no = rejected == Some(true);
-            let status = if said_no { "failed" } else { "cancelled" };
-            self.end_row(decision.key, at, status, said_no);
-        }
-        if let Some(entry) = decision.entry
-            && let Some(session) = self.sessions.get_mut(&decision.key)
-            && let Some(tool) = session
-                .transcript
-                .get_mut(entry)
-                .and_then(|entry| entry.tool_mut())
-        {
-            // It may be asked about more than once; the last word counts.
-            let mut others = self.decisions.values().rev();
-            tool.decision = others
-                .find(|other| other.key == decision.key && other.entry == Some(entry))
-                .map(|other| other.id);
-            tool.rejected = rejected.unwrap_or(tool.rejected);
-            tool.allowed = rejected.map_or(tool.allowed, |rejected| !rejected);
-            if matches!(decision.ask, Ask::Permission { .. }) {
-                tool.cancelled = how == "cancelled";
-            }
-            self.outbox.entry(decision.key, entry);
-        }
-        if let Some(task) = decision.subagent {
-            self.count_waiting(decision.key, task);
-        }
-        self.outbox.push(
-            News::Decided {
-                id,
-                key: decision.key,
-                how,
-            },
-            Wake::Now,
-        );
-        self.outbox.status(decision.key);
-        if !decision.checked {
-            self.serve_judged(decision.proc);
-        }
+        self.push(News::Result { id, result }, Wake::Now);
     }
 
     /// One frame of text arrived: its messages in order, the line for the log.
@@ -619,9 +440,6 @@ impl Engine {
         agent.stalled = bytes.is_some();
         let name = agent.spec.agent.clone();
         let keys = self.keys_of(proc.agent);
-        for key in &keys {
-            self.outbox.status(*key);
-        }
         let Some(bytes) = bytes else { return };
         let text = format!(
             "{name} has stopped reading what is sent to it: {} kB are waiting\n  they are sent as soon as it reads again · :CursorAgent restart starts it again",
@@ -671,7 +489,20 @@ impl Engine {
 
     /// A long diff was computed.
     pub fn on_diff(&mut self, job: &DiffJob, result: Diff) {
-        let Some(session) = self.sessions.get_mut(&job.key) else {
+        // It may be another one by now, or just what is shown already.
+        let session = self.sessions.get(&job.key);
+        let tool = session.and_then(|session| session.transcript.get(job.entry)?.tool());
+        let is_news = tool
+            .and_then(|tool| tool.content.get(job.content))
+            .is_some_and(|content| match content {
+                Content::Diff { old, new, diff, .. } => {
+                    old.as_deref().unwrap_or_default() == job.old
+                        && *new == job.new
+                        && diff.as_ref() != Some(&result)
+                }
+                _ => false,
+            });
+        let Some(session) = self.sessions.get_mut(&job.key).filter(|_| is_news) else {
             return;
         };
         let tool = session
@@ -679,23 +510,9 @@ impl Engine {
             .get_mut(job.entry)
             .and_then(|entry| entry.tool_mut());
         let Some(tool) = tool else { return };
-        let Some(Content::Diff {
-            path,
-            old,
-            new,
-            diff,
-            ..
-        }) = tool.content.get_mut(job.content)
-        else {
+        let Some(Content::Diff { path, diff, .. }) = tool.content.get_mut(job.content) else {
             return;
         };
-        // It may be another one by now, or just what is shown already.
-        if old.as_deref().unwrap_or_default() != job.old
-            || *new != job.new
-            || diff.as_ref() == Some(&result)
-        {
-            return;
-        }
         *diff = Some(result);
         let path = path.clone();
         if tool.has_edited() {
@@ -706,7 +523,6 @@ impl Engine {
             }
         }
         let decision = tool.decision;
-        self.outbox.entry(job.key, job.entry);
         if let Some(id) = decision
             && self
                 .decisions
@@ -822,15 +638,37 @@ impl Engine {
             | Waiter::Logout { result: id } = waiter
             {
                 let result = Err(format!("{name} stopped before it answered"));
-                self.outbox.push(News::Result { id, result }, Wake::Now);
+                self.push(News::Result { id, result }, Wake::Now);
             }
         }
     }
 
-    pub(crate) fn touched(&mut self, key: Key, touched: Touched) {
-        match touched {
-            Touched::Grew { entry, .. } => self.outbox.append(key, entry),
-            Touched::Entry(entry) => self.outbox.entry(key, entry),
+    /// Passes something on to the editor, after what happened before it.
+    pub(crate) fn push(&mut self, news: News, wake: Wake) {
+        self.note_changes();
+        self.outbox.push(news, wake);
+    }
+
+    /// Puts down what the editor has to hear: it follows from what was changed, and from nothing else.
+    pub(crate) fn note_changes(&mut self) {
+        for key in self.sessions.take_touched() {
+            let session = self.sessions.get_unseen(&key);
+            let touched = session.map(|session| session.transcript.take_touched());
+            for touched in touched.unwrap_or_default() {
+                match touched {
+                    Touched::Grew { entry, .. } => self.outbox.append(key, entry),
+                    Touched::Entry(entry) => self.outbox.entry(key, entry),
+                }
+            }
+            self.outbox.status(key);
+        }
+        for id in self.agents.take_touched() {
+            for key in self.keys_of(id) {
+                self.outbox.status(key);
+            }
+        }
+        for key in self.decisions.take_touched() {
+            self.outbox.status(key);
         }
     }
 
@@ -850,19 +688,14 @@ impl Engine {
     ) {
         let now = self.now.wall_ms;
         if let Some(session) = self.sessions.get_mut(&key) {
-            if let Some(entry) = session.transcript.end_message(parent, now) {
-                self.outbox.entry(key, entry);
-            }
-            let text = text::message(text);
-            let entry = session.transcript.notice(parent, level, about, text, now);
-            self.outbox.entry(key, entry);
+            session.notice(parent, level, about, text, now);
         }
     }
 
     /// Says something to the user at once.
     pub(crate) fn tell(&mut self, key: Key, level: &'static str, message: String) {
         let message = text::message(message);
-        self.outbox.push(
+        self.push(
             News::Notify {
                 key,
                 level,
@@ -881,8 +714,7 @@ impl Engine {
         if let (Value::Object(data), Some(id)) = (&mut data, session_id) {
             data.insert("session_id".to_owned(), json!(id));
         }
-        self.outbox
-            .push(News::Event { key, name, data }, Wake::Soon);
+        self.push(News::Event { key, name, data }, Wake::Soon);
     }
 
     /// All tool calls of a session that have not ended are over: the turn is. Subagents that are at work go on.
@@ -914,7 +746,6 @@ impl Engine {
                     let status = if tool.rejected { "cancelled" } else { status };
                     status.clone_into(&mut tool.status);
                 }
-                self.outbox.entry(key, at);
             }
         }
         if status == "completed" {

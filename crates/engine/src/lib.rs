@@ -8,7 +8,8 @@
 //!   `connect.rs` (handshake, login), `sign_in.rs` (the key or token Cursor is started with), `failure.rs` (one that is
 //!   gone), `fallback.rs` (a program without `acp`), `cli_config.rs` (Cursor's own settings), `env.rs` (what agents
 //!   inherit), `wire_log.rs` (what went over the wire).
-//! - [`sessions`] — a conversation: `session.rs`, `start.rs` (new, load, resume, list), `switch.rs` (modes, models,
+//! - [`sessions`] — a conversation: `session.rs`, `update.rs` (what an update does to it: pure), `start.rs` (new,
+//!   load, resume, list), `switch.rs` (modes, models,
 //!   options), `turn.rs` (prompts, queue, cancel), `told_failure.rs` (failures told as answers), `transcript.rs` and
 //!   `entry.rs`, `subagents.rs` (sessions inside sessions), `todos.rs`, `context.rs` (how full the context is),
 //!   `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears).
@@ -16,7 +17,8 @@
 //!   words, its headers), `output.rs` (what a command wrote, as a terminal would show it), `terminals.rs`.
 //! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: permissions, files, terminals,
 //!   forms), `access.rs` (files and commands held against the rules first), `cursor.rs` (Cursor's own methods).
-//! - [`decide`] — what needs the user: `decision.rs`, `conflict.rs` (unsaved text an agent would write over).
+//! - [`decide`] — what needs the user: `life.rs` (asked, judged, shown, answered, withdrawn, recorded), `decision.rs` (what
+//!   can be asked, which option an answer means, what goes back), `conflict.rs` (unsaved text an agent would write over).
 //! - [`policy`] — rules, the fence around the workspace, paths, and what a call is about.
 //! - [`screen`] — `outbox.rs` (what the editor has yet to hear, merged), `drain.rs` (hands it out in pieces), `view.rs`
 //!   (as plain tables).
@@ -40,5 +42,6 @@ pub mod secrets;
 pub mod sessions;
 pub mod text;
 pub mod tools;
+mod tracked;
 
 pub use engine::{About, EditorCall, Engine, News, Now, Refused};

@@ -12,6 +12,7 @@ use crate::agents::sign_in::Given;
 use crate::agents::wire_log::WireLog;
 use crate::ids::{AgentId, Key, Proc, ResultId};
 use crate::secrets::{Pieces, Secrets};
+use crate::tracked::Owned;
 
 /// How many of the last stderr lines are kept for an error message.
 const STDERR_LINES: usize = 40;
@@ -172,6 +173,14 @@ pub enum Waiter {
     Logout { result: ResultId },
     /// A session is closed.
     Close,
+}
+
+impl Owned for Agent {
+    type Owner = AgentId;
+
+    fn owner(&self) -> AgentId {
+        self.id
+    }
 }
 
 impl Agent {

@@ -62,7 +62,6 @@ impl Engine {
                 session.phase = Phase::Waiting;
                 session.error = None;
             }
-            self.outbox.status(key);
         }
     }
 
@@ -126,8 +125,7 @@ impl Engine {
                 let result = result
                     .map(|_| json!(true))
                     .map_err(|error| rpc_message(&error));
-                self.outbox
-                    .push(News::Result { id: number, result }, Wake::Now);
+                self.push(News::Result { id: number, result }, Wake::Now);
             }
             Waiter::Close => {}
         }
@@ -155,9 +153,6 @@ impl Engine {
                     wire::PROTOCOL_VERSION
                 ),
             );
-        }
-        for key in self.keys_of(proc.agent) {
-            self.outbox.status(key);
         }
         let Some(agent) = self.live(proc) else { return };
         agent.caps = response.agent_capabilities;
@@ -285,7 +280,6 @@ impl Engine {
             let Some(session) = self.sessions.get_mut(&key) else {
                 continue;
             };
-            self.outbox.status(key);
             // One that was asked for meanwhile is not refused yet.
             if session.phase != Phase::Waiting || session.error.as_deref() == Some(message) {
                 continue;
@@ -321,7 +315,6 @@ impl Engine {
         agent.link = Link::Ready;
         self.serve_lists(proc.agent, None);
         for key in self.keys_of(proc.agent) {
-            self.outbox.status(key);
             if self
                 .sessions
                 .get(&key)

@@ -104,7 +104,6 @@ impl Engine {
             let data =
                 json!({ "code": exit.code, "signal": exit.signal, "stderr": stderr.join("\n") });
             self.event(key, "CursorAgentExit", data);
-            self.outbox.status(key);
         }
     }
 
@@ -140,7 +139,6 @@ impl Engine {
             if let (Some(error), false) = (error, in_turn) {
                 self.add_notice(key, Level::Error, "error", error.to_owned());
             }
-            self.outbox.status(key);
         }
         if let (Some(error), Some(key)) = (error, self.keys_of(id).first()) {
             self.tell(*key, "error", error.to_owned());

@@ -57,7 +57,7 @@ impl Engine {
         if !matches!(call.op, DiskOp::Write { .. }) {
             return self.on_disk(id, Err("the editor could not do it".to_owned()));
         }
-        if self.is_cancelling(key) || !self.sessions.contains_key(&key) {
+        if self.is_cancelling(key) || self.sessions.get(&key).is_none() {
             self.withdraw_calls(|call| (call.proc, call.ticket) == (proc, ticket));
             if let Some(at) = row {
                 self.end_row(key, at, "cancelled", false);
@@ -111,7 +111,7 @@ impl Engine {
             return;
         }
         if let Some(call) = self.editor.remove(&id) {
-            self.outbox.push(News::Withdrawn { id }, Wake::Soon);
+            self.push(News::Withdrawn { id }, Wake::Soon);
             if let Some(at) = call.row {
                 self.end_row(call.key, at, "cancelled", false);
             }

@@ -15,6 +15,7 @@ use crate::inbound::access::Access;
 use crate::policy::Judged;
 use crate::policy::paths::Place;
 use crate::sessions::todos::Todo;
+use crate::tracked::Owned;
 
 /// Something that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -182,6 +183,14 @@ impl Answer {
             cancel: true,
             ..Self::default()
         }
+    }
+}
+
+impl Owned for Decision {
+    type Owner = Key;
+
+    fn owner(&self) -> Key {
+        self.key
     }
 }
 

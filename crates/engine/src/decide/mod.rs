@@ -2,3 +2,4 @@
 
 pub mod conflict;
 pub mod decision;
+pub mod life;

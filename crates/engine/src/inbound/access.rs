@@ -418,7 +418,6 @@ impl Engine {
         {
             tool.locations.clone_from(&access.tool.locations);
         }
-        self.outbox.entry(access.key, at);
         true
     }
 
@@ -426,9 +425,7 @@ impl Engine {
     fn row(&mut self, access: &mut Access) -> Option<usize> {
         let now = self.now.wall_ms;
         let session = self.sessions.get_mut(&access.key)?;
-        if let Some(entry) = session.transcript.end_message(access.asker, now) {
-            self.outbox.entry(access.key, entry);
-        }
+        session.transcript.end_message(access.asker, now);
         let id = &access.tool.id;
         let at = session.transcript.add_tool(id, access.asker, now);
         let entry = session.transcript.get_mut(at)?;
@@ -439,7 +436,6 @@ impl Engine {
         }
         session.rows.push(at);
         access.row = Some(at);
-        self.outbox.entry(access.key, at);
         Some(at)
     }
 
@@ -458,7 +454,6 @@ impl Engine {
             status.clone_into(&mut tool.status);
             tool.rejected |= rejected;
         }
-        self.outbox.entry(key, at);
     }
 
     fn show_in_row(&mut self, key: Key, at: usize, terminal: u64) {
@@ -486,47 +481,6 @@ impl Engine {
         });
         if is_ours {
             self.end_row(key, at, if well { "completed" } else { "failed" }, false);
-        }
-    }
-
-    /// A command the agent announces after the fact goes on in the row that is there, when it says the same.
-    pub(crate) fn adopt_row(
-        &mut self,
-        key: Key,
-        parent: Option<usize>,
-        news: &acp::types::ToolCall,
-    ) {
-        let home = self.home();
-        let Some(session) = self.sessions.get_mut(&key) else {
-            return;
-        };
-        let id = news.id.as_str();
-        if session.rows.is_empty() || session.transcript.own_tool(id, parent).is_some() {
-            return;
-        }
-        let mut said = ToolCall {
-            kind: "other".to_owned(),
-            ..ToolCall::default()
-        };
-        said.apply(news.clone());
-        let shows = |tool: &ToolCall| {
-            tool.content.iter().any(|content| {
-                matches!(content, Content::Terminal { id, .. }
-                    if said.content.iter().any(|c| matches!(c, Content::Terminal { id: shown, .. } if shown == id)))
-            })
-        };
-        let from = session.transcript.turn();
-        let found = session.rows.iter().rposition(|&at| {
-            let tool = session.transcript.get(at).and_then(|entry| entry.tool());
-            let tool = tool.filter(|tool| at >= from && tool.kind == "execute" && !tool.rejected);
-            tool.is_some_and(|tool| {
-                let same = says_the_same(&said, tool, &session.cwd, &home);
-                same || (said.command().is_none() && shows(tool))
-            })
-        });
-        if let Some(at) = found {
-            let row = session.rows.remove(at);
-            session.transcript.alias_tool(id, parent, row);
         }
     }
 
@@ -566,34 +520,10 @@ impl Engine {
         }
         self.serve_judged(proc);
     }
-
-    fn decide_permission(&mut self, id: DecisionId) {
-        let Some(decision) = self.decisions.get_mut(&id) else {
-            return;
-        };
-        let judged = decision.judged.take().unwrap_or_default();
-        decision.places = judged.places;
-        decision.checked = true;
-        let (key, entry) = (decision.key, decision.entry);
-        let said = match judged.rule {
-            Some((Action::Ask, _)) => None,
-            Some(said) => Some(said),
-            None => self.sessions.get(&key).and_then(|session| {
-                let tool = session.transcript.get(entry?)?.tool()?;
-                session.always.get(&call::signature(tool)).cloned()
-            }),
-        };
-        if let Some((action, rule)) = said
-            && self.answer_by_rule(id, action, rule)
-        {
-            return;
-        }
-        self.announce(id);
-    }
 }
 
 /// Whether two calls are about the same command, or the same file.
-fn says_the_same(said: &ToolCall, done: &ToolCall, cwd: &str, home: &str) -> bool {
+pub(crate) fn says_the_same(said: &ToolCall, done: &ToolCall, cwd: &str, home: &str) -> bool {
     if done.kind == "execute" {
         let (Some(said), Some(done)) = (said.command(), done.command()) else {
             return false;

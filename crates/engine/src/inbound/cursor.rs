@@ -186,7 +186,7 @@ impl Engine {
         let Some(ticket) = ticket else {
             // Told, not asked.
             if !todos.is_empty() {
-                self.update_todos(key, todos, false, true);
+                self.update_todos(key, todos, false);
             }
             return;
         };
@@ -208,7 +208,7 @@ impl Engine {
             }
             return;
         };
-        self.update_todos(key, from_wire(update.todos), update.merge, true);
+        self.update_todos(key, from_wire(update.todos), update.merge);
         if let Some(ticket) = ticket {
             let list = self
                 .sessions
@@ -377,7 +377,6 @@ impl Engine {
                 entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
             }
         }
-        self.outbox.entry(key, at);
     }
 }
 

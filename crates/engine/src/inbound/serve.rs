@@ -8,12 +8,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agents::launch::{Exit, Launch};
-use crate::decide::decision::{self, Ask, Choice, Decision, PermissionOption, Question};
-use crate::effect::{DiskOp, Effect, Judging};
+use crate::decide::decision::{self, Ask, Choice, PermissionOption, Question};
+use crate::effect::{DiskOp, Effect};
 use crate::engine::{EditorCall, Engine, News};
-use crate::ids::{DecisionId, EditorId, Key, Proc};
+use crate::ids::{EditorId, Key, Proc};
 use crate::inbound::access::{At, Run, given_of};
-use crate::policy::call;
 use crate::policy::paths::absolute;
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;
@@ -163,9 +162,8 @@ impl Engine {
     ) {
         let session = self.sessions.get_mut(&key);
         let tool = session.and_then(|session| session.transcript.get_mut(entry?)?.tool_mut());
-        if let (Some(tool), Some(at)) = (tool, entry) {
+        if let Some(tool) = tool {
             tool.rejected = true;
-            self.outbox.entry(key, at);
         }
         self.add_notice(key, Level::Warning, "policy", warning.clone());
         self.tell(key, "warn", warning);
@@ -214,147 +212,6 @@ impl Engine {
         if let Some(at) = found {
             let id = call.id.as_str();
             session.transcript.alias_tool(id, parent, at);
-        }
-    }
-
-    /// The same the other way round: a web call that is first told of after it was asked about.
-    pub(crate) fn alias_call(&mut self, key: Key, parent: Option<usize>, call: &wire::ToolCall) {
-        let Some(session) = self.sessions.get_mut(&key) else {
-            return;
-        };
-        let kind = call.kind.as_ref().map(wire::ToolKind::as_str);
-        let is_new = session
-            .transcript
-            .tool_of(call.id.as_str(), parent)
-            .is_none();
-        let title = call.title.as_deref().unwrap_or_default();
-        if !is_new || title.is_empty() || !matches!(kind, Some("fetch" | "search")) {
-            return;
-        }
-        let asked = |tool: &ToolCall| {
-            web_kind(&tool.id) == kind && !tool.is_over() && says_same(&tool.title, title)
-        };
-        let entries = session.transcript.entries();
-        let found = entries
-            .iter()
-            .position(|entry| !entry.done && entry.tool().is_some_and(asked));
-        if let Some(at) = found.filter(|at| !session.transcript.has_alias(*at)) {
-            let id = call.id.as_str();
-            session.transcript.alias_tool(id, parent, at);
-        }
-    }
-
-    /// Puts a decision before the user; of a permission the rules are asked first. `asker` is the task of the subagent that asks, where that is known; else
-    /// it is the one whose tool call is asked about.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is a part of the decision made of them"
-    )]
-    pub(crate) fn ask(
-        &mut self,
-        proc: Proc,
-        ticket: Option<Ticket>,
-        key: Key,
-        title: String,
-        entry: Option<usize>,
-        asker: Option<usize>,
-        ask: Ask,
-    ) {
-        let id = self.last_decision.advance();
-        let transcript = self.sessions.get(&key).map(|session| &session.transcript);
-        let subagent = asker.or_else(|| transcript?.get(entry?)?.parent);
-        let places = match &ask {
-            Ask::Access { access, .. } => {
-                access.judged.as_ref().map(|judged| judged.places.clone())
-            }
-            _ => None,
-        };
-        let session = self.sessions.get_mut(&key);
-        let tool = session.and_then(|session| session.transcript.get_mut(entry?)?.tool_mut());
-        let is_permission = matches!(ask, Ask::Permission { .. });
-        let shown = tool.as_deref().map(call::shown).unwrap_or_default();
-        let checked = !is_permission || tool.is_none();
-        if let (Some(tool), Some(at)) = (tool, entry) {
-            tool.decision = Some(id);
-            self.outbox.entry(key, at);
-        }
-        let decision = Decision {
-            id,
-            key,
-            proc,
-            ticket,
-            title,
-            entry,
-            subagent,
-            asked_ms: self.now.wall_ms,
-            ask,
-            checked,
-            judged: None,
-            revision: 0,
-            shown,
-            places: places.unwrap_or_default(),
-        };
-        self.decisions.insert(id, decision);
-        if checked {
-            self.announce(id);
-        } else {
-            self.judge_decision(id);
-        }
-    }
-
-    /// The user is to hear of a decision, or that the call it is about changed.
-    pub(crate) fn announce(&mut self, id: DecisionId) {
-        if let Some(decision) = self.decisions.get(&id) {
-            let (key, subagent) = (decision.key, decision.subagent);
-            if let Some(task) = subagent {
-                self.count_waiting(key, task);
-            }
-            self.outbox.status(key);
-            self.outbox.push(News::Decision { id }, Wake::Now);
-        }
-    }
-
-    fn judge_decision(&mut self, id: DecisionId) {
-        let Some(decision) = self.decisions.get(&id) else {
-            return;
-        };
-        let session = self.sessions.get(&decision.key);
-        let tool = decision
-            .entry
-            .and_then(|at| session?.transcript.get(at)?.tool());
-        if let Some(tool) = tool {
-            let case = Box::new(self.case(decision.key, tool));
-            let revision = decision.revision;
-            let whose = Judging::Decision { id, revision };
-            self.effects.push(Effect::Judge { whose, case });
-        }
-    }
-
-    /// A call may have changed while its permission waits: it is judged and shown again, and what was typed for the
-    /// old one decides nothing.
-    pub(crate) fn recheck_decisions(&mut self, key: Key, entry: usize) {
-        let session = self.sessions.get(&key);
-        let Some(tool) = session.and_then(|session| session.transcript.get(entry)?.tool()) else {
-            return;
-        };
-        if tool.decision.is_none() {
-            return;
-        }
-        let shown = call::shown(tool);
-        let title = title_of(tool);
-        let mut changed = Vec::new();
-        for decision in self.decisions.values_mut() {
-            let is_its = decision.key == key && decision.entry == Some(entry);
-            if is_its && matches!(decision.ask, Ask::Permission { .. }) && decision.shown != shown {
-                decision.shown.clone_from(&shown);
-                decision.title.clone_from(&title);
-                decision.judged = None;
-                decision.revision += 1;
-                changed.push(decision.id);
-            }
-        }
-        for id in changed {
-            self.judge_decision(id);
         }
     }
 
@@ -424,7 +281,7 @@ impl Engine {
             on_disk: false,
         };
         self.editor.insert(id, call);
-        self.outbox.push(News::Editor { id, op }, Wake::Now);
+        self.push(News::Editor { id, op }, Wake::Now);
     }
 
     /// The editor answered. What it does not hold in a buffer is done on disk.
@@ -473,7 +330,7 @@ impl Engine {
             if let Some(decision) = self.conflict_of(id) {
                 self.finish_decision(decision, None, "withdrawn", None);
             }
-            self.outbox.push(News::Withdrawn { id }, Wake::Soon);
+            self.push(News::Withdrawn { id }, Wake::Soon);
         }
         tickets
     }
@@ -653,6 +510,9 @@ impl Engine {
             return;
         };
         let text = terminal.push(bytes);
+        if text.is_empty() {
+            return;
+        }
         let Some(&(key, entry)) = self.shown_terminals.get(&number) else {
             return;
         };
@@ -756,7 +616,6 @@ impl Engine {
                 tool.exit.clone_from(exit);
             }
             tool.show_result();
-            self.outbox.entry(key, entry);
         }
     }
 
@@ -802,7 +661,7 @@ fn may_be(tool: &ToolCall, title: &str) -> bool {
 }
 
 /// Whether two titles may be of one web call: one has the other in it, or they do not name two addresses.
-fn says_same(one: &str, other: &str) -> bool {
+pub(crate) fn says_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.to_lowercase(), other.to_lowercase());
     let is_fetch = one.contains("fetch") || other.contains("fetch");
     one.contains(&other)
@@ -811,7 +670,7 @@ fn says_same(one: &str, other: &str) -> bool {
 }
 
 /// The kind of call Cursor asks about under an id of this shape: `web_fetch_0`, `web_search_<id>`.
-fn web_kind(id: &str) -> Option<&'static str> {
+pub(crate) fn web_kind(id: &str) -> Option<&'static str> {
     if id.starts_with("web_fetch_") {
         Some("fetch")
     } else {
@@ -855,7 +714,7 @@ fn asked_by(tool: &ToolCall, title: &str, options: &[PermissionOption]) -> Quest
 }
 
 /// What a permission is about, in a line.
-fn title_of(tool: &ToolCall) -> String {
+pub(crate) fn title_of(tool: &ToolCall) -> String {
     tool.command().unwrap_or_else(|| tool.title.clone())
 }
 

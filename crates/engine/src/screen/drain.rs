@@ -100,12 +100,14 @@ pub struct EditorRequest {
 impl Engine {
     /// The oldest changes, about `max_bytes` of them, and whether there are more.
     pub fn drain(&mut self, max_bytes: usize) -> (Vec<Change>, bool) {
+        self.note_changes();
         let mut changes = Vec::new();
         let mut left = max_bytes;
         while left > 0 {
             let Some(item) = self.outbox.pop() else { break };
             left = left.saturating_sub(match item {
-                Item::Entry { .. } | Item::Status { .. } => NESTED_BYTES,
+                Item::Entry { .. } => NESTED_BYTES,
+                Item::Status { .. } => 0,
                 _ => TABLE_BYTES,
             });
             match item {
@@ -116,11 +118,13 @@ impl Engine {
                     left = self.hand_out(key, entry, true, left, &mut changes)
                 }
                 Item::Status { key } => {
-                    if let Some(status) = self.status(key) {
-                        changes.push(Change::Status {
-                            key,
-                            data: Box::new(status),
-                        });
+                    // Most of what happens in a session leaves its status as it is.
+                    let status = self.status(key).map(Box::new);
+                    let status = status.filter(|status| self.told.get(&key) != Some(status));
+                    if let Some(data) = status {
+                        left = left.saturating_sub(NESTED_BYTES);
+                        self.told.insert(key, data.clone());
+                        changes.push(Change::Status { key, data });
                     }
                 }
                 Item::Other(news) => changes.extend(self.news(news)),
@@ -139,8 +143,8 @@ impl Engine {
         mut left: usize,
         changes: &mut Vec<Change>,
     ) -> usize {
-        let session = self.sessions.get_mut(&key);
-        let Some(found) = session.and_then(|session| session.transcript.get_mut(entry)) else {
+        let session = self.sessions.get_unseen(&key);
+        let Some(found) = session.and_then(|session| session.transcript.get_unseen(entry)) else {
             return left;
         };
         let number = entry + 1;
@@ -273,12 +277,13 @@ impl Engine {
     /// Hands out the whole conversation again, from its beginning, for a buffer that is empty. What the editor has not
     /// heard yet comes as a part of it, and not a second time.
     pub fn retell(&mut self, key: Key) {
+        self.note_changes();
         self.outbox.forget_entries(key);
-        let Some(session) = self.sessions.get_mut(&key) else {
+        let Some(session) = self.sessions.get_unseen(&key) else {
             return;
         };
         for at in 0..session.transcript.entries().len() {
-            if let Some(entry) = session.transcript.get_mut(at) {
+            if let Some(entry) = session.transcript.get_unseen(at) {
                 entry.sent = 0;
             }
             self.outbox.entry(key, at);

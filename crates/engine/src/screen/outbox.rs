@@ -80,11 +80,6 @@ impl<E> Outbox<E> {
         }
     }
 
-    /// Whether the editor has yet to hear of a session's status.
-    pub fn owes_status(&self, key: Key) -> bool {
-        self.statuses.contains(&key)
-    }
-
     /// Something that is passed on as it is.
     pub fn push(&mut self, other: E, wake: Wake) {
         self.wake = self.wake.max(wake);

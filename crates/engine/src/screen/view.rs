@@ -35,7 +35,7 @@ const PASSAGE_BYTES: usize = 4 * 1024;
 const PREVIEW_PLACES: usize = 100;
 
 /// A session at a glance.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
     key: Key,
     state: &'static str,
@@ -80,7 +80,7 @@ pub struct Status {
 }
 
 /// A mode, a model or a value of an option.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Named {
     id: String,
     name: String,
@@ -91,7 +91,7 @@ pub struct Named {
 }
 
 /// A config option.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OptionView {
     id: String,
     name: String,
@@ -107,7 +107,7 @@ pub struct OptionView {
 }
 
 /// A slash command.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommandView {
     name: String,
     description: String,
@@ -116,7 +116,7 @@ pub struct CommandView {
 }
 
 /// A prompt that waits.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queued {
     id: PromptId,
     text: String,
@@ -278,6 +278,13 @@ pub enum Depth {
     Preview,
     /// Everything.
     Whole,
+}
+
+impl Status {
+    /// The agent failed.
+    pub fn has_failed(&self) -> bool {
+        self.state == "failed"
+    }
 }
 
 impl Engine {

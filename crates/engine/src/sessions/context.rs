@@ -67,6 +67,5 @@ impl Engine {
         }
         session.usage.used = Some(context.used);
         session.usage.size = Some(context.size).filter(|size| *size > 0);
-        self.outbox.status(key);
     }
 }

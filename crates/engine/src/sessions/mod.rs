@@ -11,4 +11,5 @@ pub mod todos;
 pub mod told_failure;
 pub mod transcript;
 pub mod turn;
+pub mod update;
 pub mod watching;

@@ -14,78 +14,79 @@ use crate::sessions::subagents::Told;
 use crate::sessions::todos::Todo;
 use crate::sessions::transcript::Transcript;
 use crate::tools::diff::Hunk;
+use crate::tracked::Owned;
 
 /// A session.
 #[derive(Debug)]
 pub struct Session {
     /// Ours.
-    pub key: Key,
+    pub(crate) key: Key,
     /// Who plays it.
-    pub agent: AgentId,
+    pub(crate) agent: AgentId,
     /// Where it works.
-    pub cwd: String,
+    pub(crate) cwd: String,
     /// The agent's own id, once there is one.
-    pub session_id: Option<wire::SessionId>,
+    pub(crate) session_id: Option<wire::SessionId>,
     /// Where it stands with the agent.
-    pub phase: Phase,
+    pub(crate) phase: Phase,
     /// What to set once it is there.
-    pub wanted: Wanted,
+    pub(crate) wanted: Wanted,
     /// What Cursor's files say of MCP servers, from when they were read until the session is asked for.
-    pub mcp: Option<Read>,
+    pub(crate) mcp: Option<Read>,
     /// Something of it was sent and is not answered yet: prompts wait for that.
-    pub settling: bool,
+    pub(crate) settling: bool,
     /// How many settings were sent because they were wanted.
-    pub settled: u64,
+    pub(crate) settled: u64,
     /// What was said.
-    pub transcript: Transcript,
+    pub(crate) transcript: Transcript,
     /// The turn that runs.
-    pub turn: Option<Turn>,
+    pub(crate) turn: Option<Turn>,
     /// How many turns there were.
-    pub turns: u64,
+    pub(crate) turns: u64,
     /// Prompts that wait for their turn.
-    pub queue: VecDeque<Prompt>,
+    pub(crate) queue: VecDeque<Prompt>,
     /// The prompt that was sent last, to be sent again.
-    pub last_prompt: Option<PromptSpec>,
+    pub(crate) last_prompt: Option<PromptSpec>,
     /// The modes it can be in, and the one it is in.
-    pub modes: wire::SessionModes,
+    pub(crate) modes: wire::SessionModes,
     /// The models it can use, from agents without config options.
-    pub models: wire::SessionModels,
+    pub(crate) models: wire::SessionModels,
     /// What else can be set.
-    pub options: Vec<wire::ConfigOption>,
+    pub(crate) options: Vec<wire::ConfigOption>,
     /// Slash commands.
-    pub commands: Vec<wire::AvailableCommand>,
+    pub(crate) commands: Vec<wire::AvailableCommand>,
     /// What it is called.
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
     /// How full the context is and what it cost.
-    pub usage: Usage,
+    pub(crate) usage: Usage,
     /// The agent says itself how full the context is: nothing else is looked at.
-    pub tells_usage: bool,
+    pub(crate) tells_usage: bool,
     /// What is to be done.
-    pub todos: Vec<Todo>,
+    pub(crate) todos: Vec<Todo>,
     /// Files the agent changed, in the order it first did.
-    pub changes: Vec<FileChange>,
+    pub(crate) changes: Vec<FileChange>,
     /// Files the editor wrote for the agent, and how many entries there were by then.
-    pub writes: BTreeMap<String, usize>,
+    pub(crate) writes: BTreeMap<String, usize>,
     /// Update kinds nobody knows that were already shown.
-    pub unknown_seen: HashSet<String>,
+    pub(crate) unknown_seen: HashSet<String>,
     /// Messages between it and its subagents, by the session they were told in and their id there.
-    pub messages: HashMap<(String, String), Told>,
+    pub(crate) messages: HashMap<(String, String), Told>,
     /// Rows of what agents did by way of the editor and announced no call for.
-    pub rows: Vec<usize>,
+    pub(crate) rows: Vec<usize>,
     /// What the user answered for good: by the whole call, what to do and when that was said.
-    pub always: HashMap<String, (Action, String)>,
+    pub(crate) always: HashMap<String, (Action, String)>,
     /// Folders outside the workspace the user has opened.
-    pub grants: Vec<Grant>,
+    pub(crate) grants: Vec<Grant>,
     /// The entry of each compaction.
-    pub compactions: BTreeMap<String, usize>,
+    pub(crate) compactions: BTreeMap<String, usize>,
     /// What went wrong, as a person reads it; also that the agent has not answered for long.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Its last turn failed because nobody is logged in.
-    pub signed_out: bool,
+    pub(crate) signed_out: bool,
     /// How many updates have arrived.
-    pub heard: u64,
+    pub(crate) heard: u64,
     /// A replay that did not come to its end, and how much of it the transcript has.
-    pub replay: Option<Replay>,
+    pub(crate) replay: Option<Replay>,
 }
 
 /// How far a replay is.
@@ -240,6 +241,14 @@ pub struct FileChange {
     pub hunks: Vec<Hunk>,
     /// `created`, `modified` or `deleted`.
     pub state: &'static str,
+}
+
+impl Owned for Session {
+    type Owner = Key;
+
+    fn owner(&self) -> Key {
+        self.key
+    }
 }
 
 impl Session {

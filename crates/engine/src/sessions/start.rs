@@ -131,7 +131,6 @@ impl Engine {
             }
         }
         self.expect_session(key);
-        self.outbox.status(key);
     }
 
     /// Looks after a while whether the session is there.
@@ -166,7 +165,6 @@ impl Engine {
         self.add_notice(key, Level::Warning, "agent", text.clone());
         self.tell(key, "warn", text);
         self.expect_session(key);
-        self.outbox.status(key);
     }
 
     pub(crate) fn on_session(&mut self, proc: Proc, key: Key, result: Result<Value, RpcError>) {
@@ -226,7 +224,6 @@ impl Engine {
                 ms: REPLAY_IDLE_MS,
                 timer: Timer::Replay { key, heard },
             });
-            self.outbox.status(key);
         } else {
             if phase == Phase::Resuming {
                 self.look_for_context(key);
@@ -254,10 +251,7 @@ impl Engine {
         }
         session.phase = Phase::Ready;
         session.replay = None;
-        let ended = session.transcript.end_turn(now);
-        for entry in ended {
-            self.outbox.entry(key, entry);
-        }
+        session.transcript.end_turn(now);
         self.look_for_context(key);
         self.settle(key);
     }
@@ -296,7 +290,7 @@ impl Engine {
                         let ms = SETTLE_MS;
                         self.effects.push(Effect::After { ms, timer });
                     }
-                    return self.outbox.status(key);
+                    return;
                 }
                 Err(refused) => self.add_notice(key, Level::Warning, "agent", refused),
             }
@@ -305,13 +299,11 @@ impl Engine {
             session.settling = false;
         }
         self.event(key, "CursorAgentReady", json!({}));
-        self.outbox.status(key);
         self.send_next(key);
     }
 
     /// The agent answered what was set, or does not.
     pub(crate) fn after_setting(&mut self, key: Key) {
-        self.outbox.status(key);
         if self.sessions.get(&key).is_some_and(|s| s.settling) {
             self.settle(key);
         }
@@ -379,7 +371,6 @@ impl Engine {
         }
         self.add_notice(key, Level::Error, "error", message.clone());
         self.tell(key, "error", message);
-        self.outbox.status(key);
     }
 
     pub(crate) fn drop_unwanted(&mut self, proc: Proc, result: Result<Value, RpcError>) {
@@ -463,7 +454,7 @@ impl Engine {
             });
             match (failed, offered) {
                 (None, Ok(_)) => self.send_list(id, key, result),
-                (None, Err(why)) => self.outbox.push(
+                (None, Err(why)) => self.push(
                     News::Result {
                         id: result,
                         result: Err(why),
@@ -472,7 +463,7 @@ impl Engine {
                 ),
                 (Some(why), _) => {
                     let why = why.to_owned();
-                    self.outbox.push(
+                    self.push(
                         News::Result {
                             id: result,
                             result: Err(why),
@@ -505,9 +496,7 @@ impl Engine {
             }
             Err(error) => {
                 let result = Err(rpc_message(&error));
-                return self
-                    .outbox
-                    .push(News::Result { id: number, result }, Wake::Now);
+                return self.push(News::Result { id: number, result }, Wake::Now);
             }
         };
         found.extend(page.sessions);
@@ -551,7 +540,7 @@ impl Engine {
                 item
             })
             .collect();
-        self.outbox.push(
+        self.push(
             News::Result {
                 id: number,
                 result: Ok(json!(list)),
@@ -577,7 +566,7 @@ impl Engine {
     /// Cursor's own settings were read.
     pub fn on_cli_config(&mut self, id: ResultId, read: Result<CliConfig, String>) {
         let result = read.map(|config| json!(config));
-        self.outbox.push(News::Result { id, result }, Wake::Now);
+        self.push(News::Result { id, result }, Wake::Now);
     }
 
     /// A line of the editor's own in the transcript.

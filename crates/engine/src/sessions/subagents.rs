@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::ids::{AgentId, Key, Proc};
-use crate::inbound::updates::{block_text, mentions};
+use crate::inbound::updates::mentions;
 use crate::sessions::entry::{Body, Entry};
 use crate::sessions::session::Phase;
 use crate::sessions::transcript::{Touched, Transcript, Voice};
+use crate::sessions::update::block_text;
 use crate::tools::tool_call::{Task, ToolCall};
 
 /// How tools that start subagents are called.
@@ -107,13 +108,12 @@ impl Engine {
                 let owner = owner.flatten();
                 // What the agent says after it has started one is a new message. Words of one that was not announced
                 // may come in the middle of a word of its own.
-                let ended = news.and_then(|_| session.transcript.end_message(owner, now));
+                if news.is_some() {
+                    session.transcript.end_message(owner, now);
+                }
                 let call = news.and_then(|news| news.tool_call_id.as_ref());
                 let call = call.map_or_else(|| format!("subagent:{id}"), ToString::to_string);
                 let at = session.transcript.add_tool(&call, owner, now);
-                if let Some(ended) = ended {
-                    self.outbox.entry(key, ended);
-                }
                 (at, true)
             }
         };
@@ -182,53 +182,11 @@ impl Engine {
         Some(at)
     }
 
-    /// Works out what a task is called from all that was said of it, and has it drawn again.
+    /// Works out what a task is called from all that was said of it.
     pub(crate) fn name_task(&mut self, key: Key, at: usize) {
-        let Some(entry) = self
-            .sessions
-            .get_mut(&key)
-            .and_then(|session| session.transcript.get_mut(at))
-        else {
-            return;
-        };
-        if let Some(tool) = entry.tool_mut() {
-            let input = |name: &str| {
-                let given = tool.raw_input.as_ref()?.get(name)?.as_str()?;
-                Some(given.to_owned()).filter(|given| !given.is_empty())
-            };
-            let (described, kind) = (input("description"), input("subagent_type"));
-            let title = Some(tool.title.clone()).filter(|_| !tool.id.starts_with("subagent:"));
-            let title = title.filter(|title| !title.is_empty());
-            if let Some(task) = &mut tool.task {
-                let named = [
-                    task.title.clone(),
-                    task.named.clone(),
-                    task.purpose.clone(),
-                    described,
-                    title,
-                ];
-                let named = named.into_iter().flatten().find(|name| !name.is_empty());
-                task.description = named.unwrap_or_else(|| "Subagent".to_owned());
-                let about = task.purpose.clone();
-                task.about = about.filter(|about| *about != task.description);
-                if task.subagent.is_empty() {
-                    task.subagent = kind.unwrap_or_default();
-                }
-                if task.by_itself {
-                    tool.title.clone_from(&task.description);
-                }
-            }
-            if tool.title.is_empty()
-                && let Some(task) = &tool.task
-            {
-                tool.title.clone_from(&task.description);
-            }
-            entry.text = entry
-                .tool()
-                .map(|tool| tool.title.clone())
-                .unwrap_or_default();
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.name_task(at);
         }
-        self.outbox.entry(key, at);
     }
 
     /// News of a subagent, told in the session that started it.
@@ -343,10 +301,8 @@ impl Engine {
     /// A subagent has ended its work: what it was writing is whole.
     fn end_words(&mut self, key: Key, at: usize) {
         let now = self.now.wall_ms;
-        if let Some(session) = self.sessions.get_mut(&key)
-            && let Some(entry) = session.transcript.end_message(Some(at), now)
-        {
-            self.outbox.entry(key, entry);
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.transcript.end_message(Some(at), now);
         }
     }
 
@@ -356,6 +312,10 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
+        let assumed = session.transcript.task(at).is_some_and(|task| task.assumed);
+        if !assumed || session.phase == Phase::Lost {
+            return;
+        }
         let Some(entry) = session.transcript.get_mut(at) else {
             return;
         };
@@ -363,9 +323,6 @@ impl Engine {
         let Some(task) = entry.tool_mut().and_then(|tool| tool.task.as_mut()) else {
             return;
         };
-        if !task.assumed || session.phase == Phase::Lost {
-            return;
-        }
         task.assumed = false;
         let told = task.state.is_some();
         if told {
@@ -374,7 +331,6 @@ impl Engine {
         }
         if over {
             go_on(entry, now);
-            self.outbox.entry(key, at);
         }
     }
 
@@ -472,13 +428,9 @@ impl Engine {
         self.heard_from(key, task);
         let session = self.sessions.get_mut(&key)?;
         // It is a message of its own, below what is being written and above what comes.
-        let ended = session.transcript.end_message(Some(task), now);
-        let (touched, _) = session.transcript.chunk(voice, text, None, Some(task), now);
         session.transcript.end_message(Some(task), now);
-        if let Some(entry) = ended {
-            self.outbox.entry(key, entry);
-        }
-        self.touched(key, touched);
+        let touched = session.transcript.chunk(voice, text, None, Some(task), now);
+        session.transcript.end_message(Some(task), now);
         match touched {
             Touched::Entry(entry) | Touched::Grew { entry, .. } => Some(entry),
         }
@@ -503,27 +455,24 @@ impl Engine {
 
     /// More of a message, or all of it again.
     fn say_more(&mut self, key: Key, entry: usize, text: &str, whole: bool) {
-        let Some(shown) = self
-            .sessions
-            .get_mut(&key)
-            .and_then(|session| session.transcript.get_mut(entry))
-        else {
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        let Some(shown) = session.transcript.get(entry).map(|shown| &shown.text) else {
             return;
         };
         let new = if !whole {
-            text
-        } else if let Some(rest) = text.strip_prefix(shown.text.as_str()) {
-            rest
-        } else if shown.text.starts_with(text) {
-            ""
+            text.to_owned()
+        } else if let Some(rest) = text.strip_prefix(shown.as_str()) {
+            rest.to_owned()
+        } else if shown.starts_with(text) {
+            String::new()
         } else {
             // Another text in its place: what was said stays, as everywhere.
-            shown.text.push('\n');
-            text
+            format!("\n{text}")
         };
         if !new.is_empty() {
-            shown.text.push_str(new);
-            self.outbox.append(key, entry);
+            session.transcript.grow(entry, &new);
         }
     }
 
@@ -602,15 +551,16 @@ impl Engine {
                 .filter(|decision| decision.key == key && decision.checked)
                 .filter(|decision| decision.subagent.is_some_and(below))
                 .count();
+            let known = session.transcript.task(at).map(|task| task.waiting);
+            if known.is_none_or(|known| known == waiting) {
+                continue;
+            }
             let tool = session
                 .transcript
                 .get_mut(at)
                 .and_then(|entry| entry.tool_mut());
-            if let Some(task) = tool.and_then(|tool| tool.task.as_mut())
-                && task.waiting != waiting
-            {
+            if let Some(task) = tool.and_then(|tool| tool.task.as_mut()) {
                 task.waiting = waiting;
-                self.outbox.entry(key, at);
             }
         }
     }
@@ -654,7 +604,6 @@ impl Engine {
             if let Some(task) = tool.and_then(|tool| tool.task.as_mut()) {
                 task.state = Some("ended".to_owned());
             }
-            self.outbox.entry(key, at);
         }
     }
 }

@@ -32,7 +32,6 @@ impl Engine {
     pub fn set_mode(&mut self, key: Key, mode: &str) -> Result<(), Refused> {
         if let Some(wanted) = self.wanted_later(key) {
             wanted.mode = Some(mode.to_owned());
-            self.outbox.status(key);
             return Ok(());
         }
         let (id, session_id) = self.switchable(key)?;
@@ -74,7 +73,6 @@ impl Engine {
     pub fn set_model(&mut self, key: Key, model: &str) -> Result<(), Refused> {
         if let Some(wanted) = self.wanted_later(key) {
             wanted.model = Some(model.to_owned());
-            self.outbox.status(key);
             return Ok(());
         }
         let (id, session_id) = self.switchable(key)?;

@@ -39,6 +39,8 @@ pub struct Transcript {
     plans: HashMap<Option<usize>, usize>,
     /// Where the entries of this turn begin.
     turn: usize,
+    /// What was changed since it was last asked for, in order.
+    touched: Vec<Touched>,
 }
 
 impl Transcript {
@@ -52,9 +54,37 @@ impl Transcript {
         self.entries.get(entry)
     }
 
-    /// One entry, to change.
+    /// One entry, to change: it is drawn again.
     pub fn get_mut(&mut self, entry: usize) -> Option<&mut Entry> {
+        if entry < self.entries.len() {
+            self.touch(Touched::Entry(entry));
+        }
         self.entries.get_mut(entry)
+    }
+
+    /// One entry, to note how much of it the editor has.
+    pub fn get_unseen(&mut self, entry: usize) -> Option<&mut Entry> {
+        self.entries.get_mut(entry)
+    }
+
+    /// Adds text at the end of an entry.
+    pub fn grow(&mut self, entry: usize, text: &str) {
+        if let Some(grown) = self.entries.get_mut(entry) {
+            let from = grown.text.len();
+            grown.text.push_str(text);
+            self.touch(Touched::Grew { entry, from });
+        }
+    }
+
+    /// What was changed since the last call.
+    pub fn take_touched(&mut self) -> Vec<Touched> {
+        std::mem::take(&mut self.touched)
+    }
+
+    fn touch(&mut self, touched: Touched) {
+        if self.touched.last() != Some(&touched) {
+            self.touched.push(touched);
+        }
     }
 
     /// Where the entries of this turn begin.
@@ -102,16 +132,20 @@ impl Transcript {
         message_id: Option<&str>,
         parent: Option<usize>,
         now_ms: u64,
-    ) -> (Touched, Option<usize>) {
+    ) -> Touched {
         if let Some(&open) = self.open.get(&parent)
             && let Some(entry) = self.entries.get_mut(open)
             && joins(&entry.body, voice, message_id)
         {
-            let from = entry.text.len();
+            let touched = Touched::Grew {
+                entry: open,
+                from: entry.text.len(),
+            };
             entry.text.push_str(text);
-            return (Touched::Grew { entry: open, from }, None);
+            self.touch(touched);
+            return touched;
         }
-        let ended = self.end_message(parent, now_ms);
+        self.end_message(parent, now_ms);
         let message_id = message_id.map(str::to_owned);
         let body = match voice {
             Voice::User => Body::User {
@@ -129,7 +163,7 @@ impl Transcript {
         if voice == Voice::User && parent.is_none() {
             self.turn = at;
         }
-        (Touched::Entry(at), ended)
+        Touched::Entry(at)
     }
 
     /// The agent's last message of this turn, if nothing was done after it.
@@ -143,7 +177,7 @@ impl Transcript {
     /// Ends the message that is being written, if any; the number of its entry.
     pub fn end_message(&mut self, parent: Option<usize>, now_ms: u64) -> Option<usize> {
         let at = self.open.remove(&parent)?;
-        let entry = self.entries.get_mut(at)?;
+        let entry = self.get_mut(at)?;
         entry.done = true;
         entry.duration_ms = Some(now_ms.saturating_sub(entry.started_ms));
         Some(at)
@@ -233,6 +267,7 @@ impl Transcript {
             entry.body = Body::Plan {
                 todos: list.to_vec(),
             };
+            self.touch(Touched::Entry(at));
             return at;
         }
         let todos = list.to_vec();
@@ -287,7 +322,9 @@ impl Transcript {
 
     fn add(&mut self, entry: Entry) -> usize {
         self.entries.push(entry);
-        self.entries.len() - 1
+        let at = self.entries.len() - 1;
+        self.touch(Touched::Entry(at));
+        at
     }
 }
 
@@ -319,7 +356,7 @@ mod tests {
     #[test]
     fn chunks_join_until_something_comes_between() {
         let mut t = Transcript::default();
-        let mut add = |voice, text: &str, id: Option<&str>| t.chunk(voice, text, id, None, 5).0;
+        let mut add = |voice, text: &str, id: Option<&str>| t.chunk(voice, text, id, None, 5);
         assert_eq!(add(Voice::Agent, "a", None), Touched::Entry(0));
         assert_eq!(
             add(Voice::Agent, "bc", None),
@@ -335,17 +372,14 @@ mod tests {
         assert_eq!(t.end_message(None, 9), Some(3));
         assert_eq!(t.add_tool("x", None, 9), 4);
         assert_eq!((t.tool("x"), t.own_tool("x", Some(4))), (Some(4), None));
-        assert_eq!(
-            t.chunk(Voice::Agent, "g", None, None, 9).0,
-            Touched::Entry(5)
-        );
+        assert_eq!(t.chunk(Voice::Agent, "g", None, None, 9), Touched::Entry(5));
         // A subagent's message does not break the agent's own.
         assert_eq!(
-            t.chunk(Voice::Agent, "sub", None, Some(4), 9).0,
+            t.chunk(Voice::Agent, "sub", None, Some(4), 9),
             Touched::Entry(6)
         );
         assert_eq!(
-            t.chunk(Voice::Agent, "h", None, None, 9).0,
+            t.chunk(Voice::Agent, "h", None, None, 9),
             Touched::Grew { entry: 5, from: 1 }
         );
         let texts: Vec<&str> = t.entries().iter().map(|e| e.text.as_str()).collect();

@@ -25,14 +25,14 @@ impl Engine {
         not_empty(&spec)?;
         self.session(key)?;
         let id = self.last_prompt.advance();
+        let knows = self.told.get(&key).is_some_and(|told| told.has_failed());
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.push_back(Prompt { id, spec });
         }
         // Asked before the editor heard that the agent failed: another try would only say the same again.
-        if !(self.outbox.owes_status(key) && self.failed(key)) {
+        if knows || !self.failed(key) {
             self.send_or_start(key);
         }
-        self.outbox.status(key);
         Ok(id)
     }
 
@@ -75,7 +75,6 @@ impl Engine {
     pub fn queue_edit(&mut self, key: Key, id: PromptId, spec: PromptSpec) -> Result<(), Refused> {
         not_empty(&spec)?;
         self.queued(key, id)?.spec = spec;
-        self.outbox.status(key);
         Ok(())
     }
 
@@ -85,7 +84,6 @@ impl Engine {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.retain(|prompt| prompt.id != id);
         }
-        self.outbox.status(key);
         Ok(())
     }
 
@@ -97,7 +95,6 @@ impl Engine {
             let at = to.saturating_sub(1).min(session.queue.len());
             session.queue.insert(at, prompt);
         }
-        self.outbox.status(key);
         Ok(())
     }
 
@@ -163,18 +160,15 @@ impl Engine {
             .iter()
             .filter_map(|block| block.label.clone())
             .collect();
-        for entry in session.transcript.end_turn(now) {
-            self.outbox.entry(key, entry);
-        }
+        session.transcript.end_turn(now);
         let body = Body::User {
             context,
             prompt: Some(prompt.id),
             message_id: None,
         };
-        let entry = session
+        session
             .transcript
             .add_done(prompt.spec.text.clone(), body, now);
-        self.outbox.entry(key, entry);
 
         let mut blocks = Vec::new();
         let mut left_out = Vec::new();
@@ -192,7 +186,6 @@ impl Engine {
         }
         if blocks.is_empty() {
             // Nothing of it can be sent.
-            self.outbox.status(key);
             return self.send_next(key);
         }
         let turn = self.sessions.get_mut(&key).map_or(0, |session| {
@@ -224,7 +217,6 @@ impl Engine {
             });
         }
         self.event(key, "CursorAgentTurnStart", json!({}));
-        self.outbox.status(key);
     }
 
     /// Stops the turn: what waits for the user is answered as cancelled, the text so far stays.
@@ -258,7 +250,6 @@ impl Engine {
             ms: CANCEL_NOTICE_MS,
             timer: Timer::Cancel { key, turn: number },
         });
-        self.outbox.status(key);
         Ok(())
     }
 
@@ -288,7 +279,6 @@ impl Engine {
         );
         self.add_notice(key, Level::Warning, "agent", text.clone());
         self.tell(key, "warn", text);
-        self.outbox.status(key);
     }
 
     /// `session/prompt` was answered.
@@ -422,9 +412,7 @@ impl Engine {
             .turn
             .take()
             .map(|turn| now.saturating_sub(turn.started_ms));
-        for entry in session.transcript.end_turn(now) {
-            self.outbox.entry(key, entry);
-        }
+        session.transcript.end_turn(now);
         if reason != "end_turn" {
             let level = if error.is_some() {
                 Level::Error
@@ -442,7 +430,6 @@ impl Engine {
             if let Some(entry) = session.transcript.get_mut(entry) {
                 entry.duration_ms = took;
             }
-            self.outbox.entry(key, entry);
         }
         if error.is_some() {
             session.error.clone_from(&error);
@@ -454,7 +441,6 @@ impl Engine {
         self.watch_turn_end(key);
         self.event(key, "CursorAgentTurnEnd", data);
         self.look_for_context(key);
-        self.outbox.status(key);
     }
 }
 

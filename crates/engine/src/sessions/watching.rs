@@ -286,7 +286,7 @@ impl Engine {
             Report::Reviewed(paths) => {
                 let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
                 let paths = paths.collect();
-                self.outbox.push(News::Reviewed { paths }, Wake::Soon);
+                self.push(News::Reviewed { paths }, Wake::Soon);
             }
             Report::Found {
                 author,

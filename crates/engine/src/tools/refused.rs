@@ -106,16 +106,19 @@ impl Engine {
             named == path || below.is_some_and(|below| path.ends_with(below))
         };
         for at in session.transcript.turn()..session.transcript.entries().len() {
-            let entry = session.transcript.get_mut(at);
-            let Some(tool) = entry.and_then(|entry| entry.tool_mut()) else {
+            let entry = session.transcript.get(at);
+            let is_meant = entry.and_then(|entry| entry.tool()).is_some_and(|tool| {
+                let is_open = !tool.is_over() || tool.doubted;
+                is_open && tool.is_edit() && named(tool).iter().any(is_it)
+            });
+            if !is_meant {
                 continue;
-            };
-            let is_open = !tool.is_over() || tool.doubted;
-            if is_open && tool.is_edit() && named(tool).iter().any(is_it) {
+            }
+            let entry = session.transcript.get_mut(at);
+            if let Some(tool) = entry.and_then(|entry| entry.tool_mut()) {
                 (tool.looked, tool.did_change) = (true, Some(true));
                 if tool.doubted {
                     tool.judge(true);
-                    self.outbox.entry(key, at);
                 }
             }
         }
@@ -135,7 +138,6 @@ impl Engine {
         }
         (tool.looked, tool.did_change) = (true, changed);
         tool.judge(true);
-        self.outbox.entry(key, at);
         if changed.is_none() {
             self.note_edits(key, at, &[]);
         }

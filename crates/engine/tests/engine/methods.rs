@@ -931,7 +931,7 @@ fn fs_read_text_file() {
     let (number, request) = world.editor_request();
     assert_eq!(
         request,
-        json!({ "op": "read", "path": "/project/a.txt", "line": 5, "limit": 2 })
+        json!({ "op": "read", "path": "/project/a.txt", "line": 5, "limit": 2, "real": "/project/a.txt" })
     );
     assert_eq!(world.answered(id), None);
     // The editor has it in a buffer: unsaved text is what is read.
@@ -982,7 +982,7 @@ fn fs_write_text_file() {
         let (number, request) = world.editor_request();
         assert_eq!(
             request,
-            json!({ "op": "write", "path": "/project/a.txt", "content": "new\n" })
+            json!({ "op": "write", "path": "/project/a.txt", "content": "new\n", "real": "/project/a.txt" })
         );
         world.editor_replies(number, json!({ "ok": true, "disk": on_disk }));
         if on_disk {
