@@ -49,6 +49,7 @@ bench: build ## print how long the chat blocks the editor, beside a plain client
 
 doc: build ## write doc/cursor-agent.txt again from scripts/help.txt and the code
 	@"$$(scripts/nvims any)" --clean -l scripts/help.lua
+	@UPDATE=1 $(CARGO) test --quiet --locked -p engine --lib contract >/dev/null
 
 pictures: build ## take the README's pictures again, in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
 	@scripts/pictures

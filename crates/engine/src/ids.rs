@@ -7,6 +7,7 @@ macro_rules! id {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
         #[serde(transparent)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         pub struct $name(pub u64);
 
         impl $name {

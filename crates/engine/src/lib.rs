@@ -31,6 +31,8 @@
 #![cfg_attr(test, allow(clippy::disallowed_types, clippy::disallowed_methods))]
 
 pub mod agents;
+#[cfg(test)]
+mod contract;
 pub mod decide;
 pub mod effect;
 mod engine;

@@ -1,6 +1,6 @@
 ---@meta
 -- What crosses the bridge: the functions of the library and the plain tables it hands out.
--- Nothing here runs. `src/nvim/module.rs` registers the functions, `crates/engine/src/screen/view.rs` builds the tables.
+-- Nothing here runs. `src/nvim/` registers the functions; the tables of the engine are written by `make doc` from its types.
 
 ---A session's key: ours, a small number, valid from `open` on. The agent's own id comes later, in `status`.
 ---@alias cursor_agent.Key integer
@@ -129,15 +129,6 @@
 ---@field then string? its text at the checkpoint
 ---@field now string? its text now
 
----A message of the wire log at a glance.
----@class (exact) cursor_agent.LogRow
----@field t number seconds since the library was started
----@field dir "->"|"<-"|"!!" to the agent, from it, from its stderr
----@field method string? of an answer: of the request it answers
----@field what "request"|"answer"|"error"|"notification"|"text"
----@field bytes integer
----@field text string how it begins, secrets removed
-
 ---@class (exact) cursor_agent.Where
 ---@field cwd string
 ---@field env table<string, string> on top of Neovim's own environment
@@ -190,183 +181,7 @@
 ---@field additional_directories string[]?
 ---@field lookup boolean? only to look something up: no session is made
 
----@class (exact) cursor_agent.PromptSpec
----@field text string what the user typed: shown in the transcript
----@field blocks cursor_agent.Block[]? context that goes along, after the text
----@field open string[]? files that buffers have: kept as they are before the turn begins
-
----@class (exact) cursor_agent.Block
----@field type "text"|"file"|"image"|"blob" `file`: a link, or embedded when the agent takes that and `text` is there
----@field label string? shown in the transcript: `@src/parser.rs`
----@field text string?
----@field path string? absolute
----@field line integer?
----@field data string? base64
----@field mime string?
-
 ---@alias cursor_agent.State "stopped"|"starting"|"idle"|"running"|"waiting"|"failed"
-
----@class (exact) cursor_agent.Status
----@field key cursor_agent.Key
----@field state cursor_agent.State
----@field session_id string?
----@field agent string
----@field agent_title string? what the agent calls itself
----@field cwd string
----@field mode string? id of the current mode
----@field model string? id of the current model
----@field modes { id: string, name: string, description: string? }[]
----@field models { id: string, name: string, description: string? }[]
----@field options cursor_agent.ConfigOption[] every config option the agent offers, mode and model included
----@field commands { name: string, description: string, hint: string? }[] slash commands
----@field pending integer decisions that wait
----@field queued integer
----@field queue { id: integer, text: string }[]
----@field title string?
----@field usage { used: integer?, size: integer?, cost: number?, currency: string?, input_tokens: integer?, output_tokens: integer? }?
----@field todos cursor_agent.Todo[]
----@field turns integer how many turns there were
----@field turn_started_ms integer? wall clock, while a turn runs
----@field cancelling boolean? cancel was sent and the turn has not ended
----@field not_reading boolean? the agent does not read what is sent to it
----@field stuck boolean? the agent did not end a cancelled turn in time
----@field needs_login boolean? it waits for `:CursorAgent login`
----@field login { command: string[], env: table<string, string>?, label: string }? what login would run
----@field sign_in cursor_agent.SignIn? the key or token that signs Cursor in
----@field backend "headless"? Cursor's CLI has no `acp`, and its headless mode is used instead
----@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
----@field error string? the message a person reads: why the agent or the last turn failed; while it is starting: that the agent has not answered for long
-
----A key or a token; never its value.
----@class (exact) cursor_agent.SignIn
----@field kind "key"|"token"
----@field place "arguments"|"options"|"environment" of the command, of `agents.x`, Neovim's own
----@field name string of the argument or the variable
-
----What Cursor's `cli-config.json` says.
----@class (exact) cursor_agent.CliConfig
----@field path string where it is, or would be
----@field found boolean
----@field problem string? why it says nothing although it is there
----@field approval_mode string? "unrestricted", "allowlist" or one we do not know
----@field max_mode boolean?
-
----@class (exact) cursor_agent.ConfigOption
----@field id string
----@field name string
----@field description string?
----@field category string?
----@field type "select"|"boolean"|string
----@field value string|boolean?
----@field values { id: string, name: string, description: string?, group: string? }[]
-
----@class (exact) cursor_agent.Todo
----@field id string
----@field content string
----@field status "pending"|"in_progress"|"completed"|"cancelled"|string
----@field priority string?
-
----@class (exact) cursor_agent.Entry
----@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
----@field text string whole (in a change: empty when all of a message's text was handed out already); for a tool call its title, for a plan its todos as markdown
----@field done boolean nothing more will be appended
----@field started_ms integer wall clock
----@field duration_ms integer?
----@field parent integer? the entry of the subagent's task this one belongs to
----@field depth integer? how many tasks it stands below; set where it is drawn
----@field context string[]? labels of what went along with a user's prompt
----@field prompt integer? number of the user's prompt
----@field tool cursor_agent.ToolCall?
----@field todos cursor_agent.Todo[]?
----@field level "info"|"warning"|"error"?
----@field notice string? what a notice is about: turn_end, policy, unknown, compaction, agent, error, restart
----@field stop_reason string? of a turn_end
----@field tokens integer? of a turn_end
-
----@class (exact) cursor_agent.ToolCall
----@field id string the agent's id
----@field title string
----@field kind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"plan"|"other"|string
----@field status "pending"|"in_progress"|"completed"|"failed"|"cancelled"|"rejected"|string what the agent calls completed and was not allowed to run is `rejected`, or `cancelled` with its turn
----@field name string?
----@field decision integer? the decision that waits for the user
----@field rejected boolean? the user said no
----@field command string? of an execute call
----@field query string? of a search
----@field exit_code integer?
----@field signal string?
----@field duration_ms integer?
----@field locations { path: string, line: integer? }[] at most 100 in a change, all in native.entry
----@field more_locations integer? how many were left out
----@field content cursor_agent.ToolContent[]
----@field task cursor_agent.Task? it is a subagent's: what the subagent says and does has this entry as its `parent`
----@field image { path: string?, description: string }?
----@field raw_input string? pretty JSON; only from `native.entry`
----@field raw_output string? likewise
-
----@class (exact) cursor_agent.Task
----@field description string what the subagent is called
----@field about string? what it is there for
----@field subagent string what kind of subagent it is, or ""
----@field model string?
----@field agent_id string?
----@field session_id string? the subagent's session
----@field state "running"|"requires_action"|"idle"|"unknown"|"ended"|string? what the agent says it does; `ended`: the agent is gone
----@field stop_reason string?
----@field error string?
----@field waiting integer? decisions of it that wait
----@field duration_ms integer?
-
----In a change, texts are previews: `head` and `tail` lines, and how many there are. `native.entry` has them whole in `text`.
----@class (exact) cursor_agent.ToolContent
----@field type "text"|"diff"|"terminal"|"image"|"audio"|"link"|"unknown"
----@field text string? whole (native.entry only)
----@field head string[]? at most 12 lines of at most 400 bytes each; ANSI escapes kept
----@field tail string[]? at most 12 more lines: the last ones, none of them in `head`
----@field lines integer? how many lines there are
----@field path string? of a diff
----@field added integer? of a diff
----@field removed integer? of a diff
----@field hunks cursor_agent.Hunk[]? of a diff: at most 80 lines in a change, all in native.entry
----@field hidden integer? lines of the diff left out of `hunks`
----@field terminal_id string?
----@field exit_code integer?
----@field signal string?
----@field running boolean?
----@field uri string?
----@field name string?
----@field mime string?
----@field bytes integer?
----@field data string? base64 (native.entry only)
-
----@class (exact) cursor_agent.Hunk
----@field old integer line in the old text where it starts, from 1
----@field new integer line in the new text where it starts, from 1
----@field lines { [1]: " "|"+"|"-", [2]: string }[]
----@field words table<integer, [integer, integer][]>? by number of the line: bytes that changed within it
-
----@class (exact) cursor_agent.Decision
----@field id integer
----@field key cursor_agent.Key
----@field session_id string?
----@field agent string
----@field kind "permission"|"question"|"plan"|"conflict"
----@field title string
----@field asked_ms integer wall clock
----@field entry integer? the tool call's entry
----@field subagent string? what the subagent that asks is called
----@field tool cursor_agent.ToolCall? of a permission, whole
----@field facts cursor_agent.Facts? of a permission
----@field places { written: string, path: string, inside: boolean }[] of a permission: the files it is about; `path` has links followed
----@field revision integer counts how often the call changed since it was asked about
----@field by_editor boolean a file or a command an agent wants to reach by way of the editor
----@field cwd string
----@field options { id: string, name: string, kind: string }[]?
----@field questions { id: string, prompt: string, options: { id: string, label: string }[], multiple: boolean, free_text: boolean?, required: boolean?, type: string?, default: any }[]?
----@field plan { name: string?, overview: string?, text: string, todos: cursor_agent.Todo[], phases: { name: string, todos: cursor_agent.Todo[] }[] }?
----@field url string? of an elicitation in url mode
----@field path string? of a conflict: the file, absolute
----@field request integer? of a conflict: the write that waits for it
 
 ---A place where unsaved text and an agent's text collide.
 ---@class (exact) cursor_agent.MergePlace
@@ -376,52 +191,340 @@
 ---@field agents string[] what the agent has; at most 200 lines
 ---@field hidden integer lines left out
 
+-- Written by `make doc` from the Rust types, to the end of the file. Change those.
+
+---A session at a glance.
+---@class (exact) cursor_agent.Status
+---@field key cursor_agent.Key
+---@field state cursor_agent.State
+---@field session_id string?
+---@field agent string
+---@field agent_title string? What the agent calls itself.
+---@field cwd string
+---@field mode string? Id of the current mode.
+---@field model string? Id of the current model.
+---@field modes cursor_agent.Named[]
+---@field models cursor_agent.Named[]
+---@field options cursor_agent.ConfigOption[] Every config option the agent offers, mode and model included.
+---@field commands cursor_agent.SlashCommand[] Slash commands.
+---@field pending integer Decisions that wait.
+---@field queued integer
+---@field queue cursor_agent.QueuedPrompt[]
+---@field title string?
+---@field usage cursor_agent.Usage?
+---@field todos cursor_agent.Todo[]
+---@field turns integer How many turns there were.
+---@field turn_started_ms integer? Wall clock, while a turn runs.
+---@field cancelling boolean Cancel was sent and the turn has not ended.
+---@field stuck boolean The agent did not end a cancelled turn in time.
+---@field not_reading boolean The agent does not read what is sent to it.
+---@field needs_login boolean It waits for `:CursorAgent login`.
+---@field login cursor_agent.Login? What login would run.
+---@field sign_in cursor_agent.SignIn? The key or token that signs Cursor in.
+---@field backend "headless"? Cursor's CLI has no `acp`, and its headless mode is used instead.
+---@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
+---@field error string? The message a person reads: why the agent or the last turn failed; while it is starting: that the agent has not answered for long.
+
+---A mode, a model or a value of an option.
+---@class (exact) cursor_agent.Named
+---@field id string
+---@field name string
+---@field description string?
+---@field group string?
+
+---A config option.
+---@class (exact) cursor_agent.ConfigOption
+---@field id string
+---@field name string
+---@field description string?
+---@field category string?
+---@field type "select"|"boolean"|string
+---@field value string|boolean?
+---@field values cursor_agent.Named[]
+
+---A slash command.
+---@class (exact) cursor_agent.SlashCommand
+---@field name string
+---@field description string
+---@field hint string?
+
+---A prompt that waits.
+---@class (exact) cursor_agent.QueuedPrompt
+---@field id integer
+---@field text string
+
+---How full the context is and what it cost, as far as the agent says.
+---@class (exact) cursor_agent.Usage
+---@field used integer? Tokens in the context.
+---@field size integer? Tokens it can hold.
+---@field cost number? Money.
+---@field currency string? Which money.
+---@field input_tokens integer? Tokens read in the last turn.
+---@field output_tokens integer? Tokens written in the last turn.
+
+---What logging in takes.
+---@class (exact) cursor_agent.Login
+---@field command string[] To be run in a terminal; empty when there is nothing to run.
+---@field env table<string, string>? On top of Neovim's own environment.
+---@field label string What to do, for people.
+
+---A key or a token. Never its value.
+---@class (exact) cursor_agent.SignIn
+---@field kind "key"|"token" "key" or "token".
+---@field place "arguments"|"options"|"environment" "arguments" (of the command), "options" (`agents.x`) or "environment" (Neovim's own).
+---@field name string The option or the variable.
+
+---What the file says.
+---@class (exact) cursor_agent.CliConfig
+---@field path string Where it is, or would be.
+---@field found boolean There is one.
+---@field problem string? Why it says nothing although there is one.
+---@field approval_mode string? "unrestricted": nothing asks. "allowlist", which is what holds without it: what the allowlist lacks asks.
+---@field max_mode boolean? Max Mode is on.
+
+---One thing to do.
+---@class (exact) cursor_agent.Todo
+---@field id string The agent's id, or its place in the list when it gave none.
+---@field content string What is to be done.
+---@field status "pending"|"in_progress"|"completed"|"cancelled"|string `pending`, `in_progress`, `completed`, `cancelled`, or what the agent said.
+---@field priority string? `high`, `medium`, `low`; ACP's plans have it, Cursor's todos do not.
+
+---An entry.
+---@class (exact) cursor_agent.Entry
+---@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
+---@field text string Whole (in a change: empty when all of a message's text was handed out already); for a tool call its title, for a plan its todos as markdown.
+---@field done boolean Nothing more will be appended.
+---@field started_ms integer Wall clock.
+---@field duration_ms integer?
+---@field parent integer? The entry of the subagent's task this one belongs to.
+---@field context string[]? Labels of what went along with a user's prompt.
+---@field prompt integer? Number of the user's prompt.
+---@field tool cursor_agent.ToolCall?
+---@field todos cursor_agent.Todo[]?
+---@field level "info"|"warning"|"error"?
+---@field notice string? What a notice is about: turn_end, policy, unknown, compaction, agent, error, restart.
+---@field stop_reason string? Of a turn_end.
+---@field tokens integer? Of a turn_end.
+---@field depth integer? how many tasks it stands below; set where it is drawn
+
+---A tool call.
+---@class (exact) cursor_agent.ToolCall
+---@field id string The agent's id.
+---@field title string
+---@field kind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"plan"|"other"|string
+---@field status "pending"|"in_progress"|"completed"|"failed"|"cancelled"|"rejected"|string What the agent calls completed and was not allowed to run is `rejected`, or `cancelled` with its turn.
+---@field name string?
+---@field decision integer? The decision that waits for the user.
+---@field rejected boolean The user said no.
+---@field command string? Of an execute call.
+---@field query string? Of a search.
+---@field exit_code integer?
+---@field signal string?
+---@field duration_ms integer?
+---@field locations cursor_agent.Location[] At most 100 in a change, all in native.entry.
+---@field more_locations integer? How many were left out.
+---@field content cursor_agent.ToolContent[]
+---@field task cursor_agent.Task? It is a subagent's: what the subagent says and does has this entry as its `parent`.
+---@field image cursor_agent.Image?
+---@field raw_input string? Pretty JSON; only from `native.entry`.
+---@field raw_output string? Likewise.
+
+---A place in a file.
+---@class (exact) cursor_agent.Location
+---@field path string Absolute, or as the agent gave it.
+---@field line integer? From 1.
+
+---A generated image.
+---@class (exact) cursor_agent.Image
+---@field path string? Where it is.
+---@field description string What it shows.
+
+---A task given to a subagent.
+---@class (exact) cursor_agent.Task
+---@field description string What it is to do, in a few words.
+---@field subagent string What kind of subagent.
+---@field model string? Its model.
+---@field agent_id string? Its id.
+---@field duration_ms integer? How long it took.
+---@field session_id string? The subagent's session.
+---@field about string? What it is there for, where that is not its description.
+---@field state "running"|"requires_action"|"idle"|"unknown"|"ended"|string? What the agent said it does: `running`, `requires_action`, `idle`, `unknown`, or our own `ended`.
+---@field stop_reason string? Why it stopped.
+---@field error string? What went wrong.
+---@field waiting integer? Decisions of it that wait for the user.
+
+---A piece of what a tool call shows.
+---@class (exact) cursor_agent.ToolContent
+---@field type "text"|"diff"|"terminal"|"image"|"audio"|"link"|"unknown"
+---@field text string? Whole (native.entry only).
+---@field head string[]? At most 12 lines of at most 400 bytes each; ANSI escapes kept.
+---@field tail string[]? At most 12 more lines: the last ones, none of them in `head`.
+---@field lines integer? How many lines there are.
+---@field path string? Of a diff.
+---@field added integer? Of a diff.
+---@field removed integer? Of a diff.
+---@field hunks cursor_agent.Hunk[]? Of a diff: at most 80 lines in a change, all in native.entry.
+---@field hidden integer? Lines of the diff left out of `hunks`.
+---@field terminal_id string?
+---@field exit_code integer?
+---@field signal string?
+---@field running boolean?
+---@field uri string?
+---@field name string?
+---@field mime string?
+---@field bytes integer?
+---@field data string? Base64 (native.entry only).
+
+---One stretch of changed lines with its surroundings.
+---@class (exact) cursor_agent.Hunk
+---@field old integer Line in the old text where it starts, from 1.
+---@field new integer Line in the new text where it starts, from 1.
+---@field lines { [1]: " "|"+"|"-", [2]: string }[] `" "`, `"+"` or `"-"`, and the line without its end.
+---@field words table<integer, [integer, integer][]>? The words that changed within lines.
+
+---A decision.
+---@class (exact) cursor_agent.Decision
+---@field id integer
+---@field key cursor_agent.Key
+---@field session_id string?
+---@field agent string
+---@field kind "permission"|"question"|"plan"|"conflict"
+---@field title string
+---@field asked_ms integer Wall clock.
+---@field entry integer? The tool call's entry.
+---@field subagent string? What the subagent that asks is called.
+---@field tool cursor_agent.ToolCall? Of a permission, whole.
+---@field facts cursor_agent.Facts? Of a permission.
+---@field places cursor_agent.Place[] Of a permission: the files it is about; `path` has links followed.
+---@field revision integer Counts how often the call changed since it was asked about.
+---@field by_editor boolean A file or a command an agent wants to reach by way of the editor.
+---@field cwd string
+---@field options cursor_agent.PermissionOption[]?
+---@field questions cursor_agent.Question[]?
+---@field plan cursor_agent.Plan?
+---@field url string? Of an elicitation in url mode.
+---@field path string? The file of a conflict.
+---@field request integer? The write that waits for it.
+
+---One of the answers a permission offers.
+---@class (exact) cursor_agent.PermissionOption
+---@field id string What goes back.
+---@field name string In the agent's words.
+---@field kind string `allow_once`, `allow_always`, `reject_once`, `reject_always`, or what the agent said.
+
+---One question.
+---@class (exact) cursor_agent.Question
+---@field id string What goes back.
+---@field prompt string What is asked.
+---@field options cursor_agent.Choice[] What can be chosen.
+---@field multiple boolean More than one may be chosen.
+---@field free_text boolean A text of the user's own is taken.
+---@field required boolean It cannot be left out.
+---@field type string? `string`, `number`, `integer`, `boolean`, `array`: what the form wants it to be.
+---@field default any What the form would take by itself.
+
+---One choice of a question.
+---@class (exact) cursor_agent.Choice
+---@field id string What goes back.
+---@field label string What is shown.
+
+---A plan.
+---@class (exact) cursor_agent.Plan
+---@field name string? Its name.
+---@field overview string? In a few sentences.
+---@field text string The plan itself, markdown.
+---@field todos cursor_agent.Todo[] What is to be done.
+---@field phases cursor_agent.Phase[] The same, grouped.
+
+---A group of a plan's todos.
+---@class (exact) cursor_agent.Phase
+---@field name string Its name.
+---@field todos cursor_agent.Todo[] What belongs to it.
+
+---A place a call is about.
+---@class (exact) cursor_agent.Place
+---@field written string Absolute, as the agent wrote it, without `..`.
+---@field path string With all links followed: what rules and the fence look at.
+---@field inside boolean It is in the workspace.
+
 ---What the user has to see of a call beside its command, its text and its files.
 ---@class (exact) cursor_agent.Facts
----@field kind string what it comes to: a call with a command in its input is `execute`, whatever the agent says
----@field tool string? the tool's own name
----@field mcp { server: string, tool: string }?
----@field title string? what the agent calls it, where that is not the command
----@field cwd string? where its command runs
----@field env string[] `NAME=value`
----@field input { [1]: string, [2]: string }[] the rest of its input: names and values
+---@field kind string What it comes to, whatever the agent calls it.
+---@field tool string? The tool's own name.
+---@field mcp cursor_agent.McpTool? The server and the tool.
+---@field title string? What the agent calls it, where that is not the command.
+---@field cwd string? Where its command runs.
+---@field env string[] Its environment, `NAME=value`.
+---@field input { [1]: string, [2]: string }[] The rest of its input: names and values.
 
+---A tool of an MCP server.
+---@class (exact) cursor_agent.McpTool
+---@field server string The server, where the agent says which.
+---@field tool string The tool.
+
+---A file the agent changed.
 ---@class (exact) cursor_agent.FileChange
----@field path string
----@field hunks cursor_agent.Hunk[] of the last edit the agent reported
----@field state "created"|"modified"|"deleted"|string
+---@field path string Absolute.
+---@field hunks cursor_agent.Hunk[] What the last reported edit did.
+---@field state "created"|"modified"|"deleted"|string `created`, `modified` or `deleted`.
 
----What `drain` hands out, in the order it happened. `key` is the session's.
----@class cursor_agent.Change
----@field type "append"|"entry"|"status"|"event"|"decision"|"decided"|"editor"|"withdrawn"|"result"|"edited"|"reviewed"|"notify"
----@field paths string[]? reviewed: files whose hunks came or went
----@field key cursor_agent.Key?
----@field entry integer? append, entry: its number, from 1; entries are made in order and never go away
----@field text string? append: what is new at the end
----@field data any entry: cursor_agent.Entry · status: cursor_agent.Status · event: the autocommand's data · decision: cursor_agent.Decision
----@field name string? event: `CursorAgentTurnEnd` …
----@field id integer? decision, decided, editor, withdrawn (a request to the editor that is void), result
----@field how string? decided: user, policy, cancelled, withdrawn
----@field request cursor_agent.EditorRequest? editor
----@field ok boolean? result
----@field value any result: its value, or the message when not ok
----@field path string? edited
----@field level "info"|"warn"|"error"? notify
----@field message string? notify
+---A message at a glance.
+---@class (exact) cursor_agent.LogRow
+---@field t number Seconds since the library was started.
+---@field dir "->"|"<-"|"!!" `->`, `<-` or `!!`.
+---@field method string? The method, of a response too.
+---@field what "request"|"answer"|"error"|"notification"|"text" `request`, `answer`, `error`, `notification` or `text`.
+---@field bytes integer How long it is.
+---@field text string How it begins, secrets removed.
 
+---One thing that changed.
+---@class (exact) cursor_agent.Change
+---@field type "append"|"decided"|"decision"|"edited"|"editor"|"entry"|"event"|"notify"|"result"|"reviewed"|"status"|"withdrawn"
+---@field key any
+---@field entry integer?
+---@field text string?
+---@field data any
+---@field name string?
+---@field id integer?
+---@field how "user"|"policy"|"cancelled"|"withdrawn"?
+---@field request cursor_agent.EditorRequest?
+---@field ok boolean?
+---@field value any
+---@field path string?
+---@field paths string[]?
+---@field level "info"|"warn"|"error"?
+---@field message string?
+
+---What the editor has to do.
 ---@class (exact) cursor_agent.EditorRequest
 ---@field op "read"|"write"
----@field path string absolute
----@field line integer? read: first line, from 1
----@field limit integer? read: how many lines
----@field content string? write: the new text
----@field real string? where the path led when it was allowed, links followed
+---@field path string Absolute.
+---@field line integer? Read: first line, from 1.
+---@field limit integer? Read: how many lines.
+---@field content string? Write: the new text.
+---@field real string? Where the path led when it was allowed.
 
----`disk`: the file is in no loaded buffer, the library does it. `ask`: the buffer has unsaved text the write would destroy.
+---The editor's answer to a request of ours.
 ---@class (exact) cursor_agent.EditorReply
----@field ok boolean
----@field disk boolean?
----@field encodings string[]? with `disk`: what 'fileencodings' has
----@field ask boolean? write, with `ok` false: the user decides; the real reply follows, unless it is withdrawn
----@field content string? read
----@field error string?
+---@field ok boolean? It went well.
+---@field disk boolean? The file is in no buffer: it is read or written on disk.
+---@field encodings string[]? Then, what 'fileencodings' has.
+---@field ask boolean? The user has unsaved text there that the write would destroy, and is to decide.
+---@field content string? The text that was read.
+---@field error string? Why it did not go well.
+
+---What the editor hands over to be sent.
+---@class (exact) cursor_agent.PromptSpec
+---@field text string What the user typed.
+---@field blocks cursor_agent.Block[]? What goes along.
+---@field open string[]? Files that buffers have: the first to be kept as they are.
+
+---Something that goes along with a prompt.
+---@class (exact) cursor_agent.Block
+---@field type "text"|"file"|"image"|"blob"? `text`, `file`, `image` or `blob`.
+---@field label string? How the transcript names it.
+---@field text string? Text, or the text of a file.
+---@field path string? Absolute path of a file.
+---@field line integer? Line the file is about.
+---@field data string? Base64.
+---@field mime string? MIME type.

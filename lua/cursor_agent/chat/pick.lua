@@ -24,7 +24,7 @@ local function status_of(chat)
 end
 
 ---@param title string
----@param choices cursor_agent.pick.Choice[]
+---@param choices (cursor_agent.pick.Choice|cursor_agent.Named)[]
 ---@param current string|boolean|nil
 ---@param chosen fun(choice: cursor_agent.pick.Choice)
 local function choose(title, choices, current, chosen)

@@ -125,6 +125,7 @@ pub enum Stage {
 }
 
 /// What logging in takes.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Login {
     /// To be run in a terminal; empty when there is nothing to run.

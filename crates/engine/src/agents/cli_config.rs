@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// What the file says.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CliConfig {
     /// Where it is, or would be.

@@ -11,11 +11,14 @@ const WAYS: [(&str, &str, &str); 2] = [
 ];
 
 /// A key or a token. Never its value.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Given {
     /// "key" or "token".
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"key\"|\"token\"")))]
     pub kind: &'static str,
     /// "arguments" (of the command), "options" (`agents.x`) or "environment" (Neovim's own).
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"arguments\"|\"options\"|\"environment\"")))]
     pub place: &'static str,
     /// The option or the variable.
     pub name: &'static str,

@@ -19,16 +19,19 @@ const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 const ROW_BYTES: usize = 400;
 
 /// A message at a glance.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Seconds since the library was started.
     pub t: f64,
     /// `->`, `<-` or `!!`.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"->\"|\"<-\"|\"!!\"")))]
     pub dir: &'static str,
     /// The method, of a response too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// `request`, `answer`, `error`, `notification` or `text`.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"request\"|\"answer\"|\"error\"|\"notification\"|\"text\"")))]
     pub what: &'static str,
     /// How long it is.
     pub bytes: usize,

@@ -78,6 +78,7 @@ pub enum Ask {
 }
 
 /// One of the answers a permission offers.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PermissionOption {
     /// What goes back.
@@ -89,6 +90,7 @@ pub struct PermissionOption {
 }
 
 /// One question.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Question {
     /// What goes back.
@@ -108,10 +110,12 @@ pub struct Question {
     pub value_type: Option<String>,
     /// What the form would take by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "any")))]
     pub default: Option<Value>,
 }
 
 /// One choice of a question.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Choice {
     /// What goes back.
@@ -121,6 +125,7 @@ pub struct Choice {
 }
 
 /// A plan.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// Its name.
@@ -138,6 +143,7 @@ pub struct Plan {
 }
 
 /// A group of a plan's todos.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Phase {
     /// Its name.

@@ -22,6 +22,7 @@ use crate::tools::tool_call::{CommandExit, Content, ToolCall};
 const SIGKILL: i32 = 9;
 
 /// The editor's answer to a request of ours.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EditorReply {

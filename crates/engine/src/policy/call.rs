@@ -57,6 +57,7 @@ const MAX_FACTS: usize = 100;
 const MAX_DEPTH: usize = 6;
 
 /// A tool of an MCP server.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct McpTool {
     /// The server, where the agent says which.
@@ -127,6 +128,7 @@ impl Call {
 }
 
 /// What the user has to see of a call beside its command, its text and its files.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Facts {
     /// What it comes to, whatever the agent calls it.

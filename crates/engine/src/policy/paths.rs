@@ -146,6 +146,7 @@ impl Root {
 }
 
 /// A place a call is about.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Place {
     /// Absolute, as the agent wrote it, without `..`.

@@ -19,6 +19,7 @@ const NESTED_BYTES: usize = 1_500;
 const WHOLE_BYTES: usize = 2 * 1024;
 
 /// One thing that changed.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Change {
@@ -40,6 +41,7 @@ pub enum Change {
     Event {
         key: Key,
         name: &'static str,
+        #[cfg_attr(test, schemars(extend("x-lua" = "any")))]
         data: Value,
     },
     /// A decision waits.
@@ -52,6 +54,7 @@ pub enum Change {
     Decided {
         key: Key,
         id: DecisionId,
+        #[cfg_attr(test, schemars(extend("x-lua" = "\"user\"|\"policy\"|\"cancelled\"|\"withdrawn\"")))]
         how: &'static str,
     },
     /// Something the editor has to do.
@@ -76,20 +79,27 @@ pub enum Change {
     /// To be shown at once.
     Notify {
         key: Key,
+        #[cfg_attr(test, schemars(extend("x-lua" = "\"info\"|\"warn\"|\"error\"")))]
         level: &'static str,
         message: String,
     },
 }
 
 /// What the editor has to do.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct EditorRequest {
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"read\"|\"write\"")))]
     op: &'static str,
+    /// Absolute.
     path: String,
+    /// Read: first line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
+    /// Read: how many lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<u64>,
+    /// Write: the new text.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
     /// Where the path led when it was allowed.

@@ -35,24 +35,32 @@ const PASSAGE_BYTES: usize = 4 * 1024;
 const PREVIEW_PLACES: usize = 100;
 
 /// A session at a glance.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
     key: Key,
+    #[cfg_attr(test, schemars(extend("x-lua" = "cursor_agent.State")))]
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
     agent: String,
+    /// What the agent calls itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_title: Option<String>,
     cwd: String,
+    /// Id of the current mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<String>,
+    /// Id of the current model.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     modes: Vec<Named>,
     models: Vec<Named>,
+    /// Every config option the agent offers, mode and model included.
     options: Vec<OptionView>,
+    /// Slash commands.
     commands: Vec<CommandView>,
+    /// Decisions that wait.
     pending: usize,
     queued: usize,
     queue: Vec<Queued>,
@@ -61,25 +69,38 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     todos: Vec<Todo>,
+    /// How many turns there were.
     turns: u64,
+    /// Wall clock, while a turn runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_started_ms: Option<u64>,
+    /// Cancel was sent and the turn has not ended.
     cancelling: bool,
+    /// The agent did not end a cancelled turn in time.
     stuck: bool,
+    /// The agent does not read what is sent to it.
     not_reading: bool,
+    /// It waits for `:CursorAgent login`.
     needs_login: bool,
+    /// What login would run.
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<Login>,
+    /// The key or token that signs Cursor in.
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_in: Option<Given>,
+    /// Cursor's CLI has no `acp`, and its headless mode is used instead.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"headless\"")))]
     backend: Option<&'static str>,
+    #[cfg_attr(test, schemars(extend("x-lua" = "{ load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }")))]
     capabilities: BTreeMap<&'static str, bool>,
+    /// The message a person reads: why the agent or the last turn failed; while it is starting: that the agent has not answered for long.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
 /// A mode, a model or a value of an option.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Named {
     id: String,
@@ -91,6 +112,7 @@ pub struct Named {
 }
 
 /// A config option.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OptionView {
     id: String,
@@ -100,13 +122,16 @@ pub struct OptionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     category: Option<String>,
     #[serde(rename = "type")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"select\"|\"boolean\"|string")))]
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "string|boolean")))]
     value: Option<Value>,
     values: Vec<Named>,
 }
 
 /// A slash command.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommandView {
     name: String,
@@ -116,6 +141,7 @@ pub struct CommandView {
 }
 
 /// A prompt that waits.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queued {
     id: PromptId,
@@ -123,19 +149,26 @@ pub struct Queued {
 }
 
 /// An entry.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Default, Serialize)]
 pub struct EntryView {
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"user\"|\"agent\"|\"thought\"|\"tool\"|\"plan\"|\"notice\"")))]
     kind: &'static str,
+    /// Whole (in a change: empty when all of a message's text was handed out already); for a tool call its title, for a plan its todos as markdown.
     text: String,
     /// Nothing more will be appended.
     pub done: bool,
+    /// Wall clock.
     started_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
+    /// The entry of the subagent's task this one belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<usize>,
+    /// Labels of what went along with a user's prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<Vec<String>>,
+    /// Number of the user's prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<PromptId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,29 +176,42 @@ pub struct EntryView {
     #[serde(skip_serializing_if = "Option::is_none")]
     todos: Option<Vec<Todo>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"info\"|\"warning\"|\"error\"")))]
     level: Option<&'static str>,
+    /// What a notice is about: turn_end, policy, unknown, compaction, agent, error, restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<&'static str>,
+    /// Of a turn_end.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<String>,
+    /// Of a turn_end.
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
 }
 
 /// A tool call.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct ToolView {
+    /// The agent's id.
     id: String,
     title: String,
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"read\"|\"edit\"|\"delete\"|\"move\"|\"search\"|\"execute\"|\"think\"|\"fetch\"|\"switch_mode\"|\"plan\"|\"other\"|string")))]
     kind: String,
+    /// What the agent calls completed and was not allowed to run is `rejected`, or `cancelled` with its turn.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"pending\"|\"in_progress\"|\"completed\"|\"failed\"|\"cancelled\"|\"rejected\"|string")))]
     status: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
+    /// The decision that waits for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<DecisionId>,
+    /// The user said no.
     rejected: bool,
+    /// Of an execute call.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// Of a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,41 +220,57 @@ pub struct ToolView {
     signal: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
+    /// At most 100 in a change, all in native.entry.
     locations: Vec<Location>,
+    /// How many were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     more_locations: Option<usize>,
     content: Vec<ContentView>,
+    /// It is a subagent's: what the subagent says and does has this entry as its `parent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<Task>,
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<Image>,
+    /// Pretty JSON; only from `native.entry`.
     #[serde(skip_serializing_if = "Option::is_none")]
     raw_input: Option<String>,
+    /// Likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     raw_output: Option<String>,
 }
 
 /// A piece of what a tool call shows.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Default, Serialize)]
 pub struct ContentView {
     #[serde(rename = "type")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"text\"|\"diff\"|\"terminal\"|\"image\"|\"audio\"|\"link\"|\"unknown\"")))]
     kind: &'static str,
+    /// Whole (native.entry only).
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// At most 12 lines of at most 400 bytes each; ANSI escapes kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<Vec<String>>,
+    /// At most 12 more lines: the last ones, none of them in `head`.
     #[serde(skip_serializing_if = "Option::is_none")]
     tail: Option<Vec<String>>,
+    /// How many lines there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<usize>,
+    /// Of a diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
+    /// Of a diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     added: Option<usize>,
+    /// Of a diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     removed: Option<usize>,
+    /// Of a diff: at most 80 lines in a change, all in native.entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     hunks: Option<Vec<Hunk>>,
+    /// Lines of the diff left out of `hunks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,11 +289,13 @@ pub struct ContentView {
     mime: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<usize>,
+    /// Base64 (native.entry only).
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
 }
 
 /// A decision.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct DecisionView {
     id: DecisionId,
@@ -239,20 +303,28 @@ pub struct DecisionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
     agent: String,
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"permission\"|\"question\"|\"plan\"|\"conflict\"")))]
     kind: &'static str,
     title: String,
+    /// Wall clock.
     asked_ms: u64,
+    /// The tool call's entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<usize>,
     /// What the subagent that asks is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     subagent: Option<String>,
+    /// Of a permission, whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<ToolView>,
+    /// Of a permission.
     #[serde(skip_serializing_if = "Option::is_none")]
     facts: Option<Facts>,
+    /// Of a permission: the files it is about; `path` has links followed.
     places: Vec<Place>,
+    /// Counts how often the call changed since it was asked about.
     revision: u64,
+    /// A file or a command an agent wants to reach by way of the editor.
     by_editor: bool,
     cwd: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,6 +333,7 @@ pub struct DecisionView {
     questions: Option<Vec<Question>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
+    /// Of an elicitation in url mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     /// The file of a conflict.

@@ -173,6 +173,7 @@ pub struct Prompt {
 }
 
 /// What the editor hands over to be sent.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptSpec {
@@ -188,11 +189,13 @@ pub struct PromptSpec {
 }
 
 /// Something that goes along with a prompt.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Block {
     /// `text`, `file`, `image` or `blob`.
     #[serde(rename = "type")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"text\"|\"file\"|\"image\"|\"blob\"")))]
     pub kind: String,
     /// How the transcript names it.
     pub label: Option<String>,
@@ -210,6 +213,7 @@ pub struct Block {
 }
 
 /// How full the context is and what it cost, as far as the agent says.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Usage {
     /// Tokens in the context.
@@ -233,6 +237,7 @@ pub struct Usage {
 }
 
 /// A file the agent changed.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileChange {
     /// Absolute.
@@ -240,6 +245,7 @@ pub struct FileChange {
     /// What the last reported edit did.
     pub hunks: Vec<Hunk>,
     /// `created`, `modified` or `deleted`.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"created\"|\"modified\"|\"deleted\"|string")))]
     pub state: &'static str,
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// One thing to do.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Todo {
     /// The agent's id, or its place in the list when it gave none.
@@ -13,6 +14,7 @@ pub struct Todo {
     /// What is to be done.
     pub content: String,
     /// `pending`, `in_progress`, `completed`, `cancelled`, or what the agent said.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"pending\"|\"in_progress\"|\"completed\"|\"cancelled\"|string")))]
     pub status: String,
     /// `high`, `medium`, `low`; ACP's plans have it, Cursor's todos do not.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -540,7 +540,7 @@ pub(crate) fn block_text(block: &ContentBlock) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
     use acp::FromValue;
     use serde_json::{Value, json};

@@ -11,6 +11,7 @@ const MAX_PLACES: usize = 1000;
 const CONTEXT_LINES: u32 = 3;
 
 /// One stretch of changed lines with its surroundings.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hunk {
     /// Line in the old text where it starts, from 1.
@@ -18,9 +19,11 @@ pub struct Hunk {
     /// Line in the new text where it starts, from 1.
     pub new: usize,
     /// `" "`, `"+"` or `"-"`, and the line without its end.
+    #[cfg_attr(test, schemars(extend("x-lua" = "{ [1]: \" \"|\"+\"|\"-\", [2]: string }[]")))]
     pub lines: Vec<(&'static str, String)>,
     /// The words that changed within lines.
     #[serde(skip_serializing_if = "Words::is_empty")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "table<integer, [integer, integer][]>")))]
     pub words: Words,
 }
 

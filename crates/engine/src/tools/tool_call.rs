@@ -72,6 +72,7 @@ pub struct ToolCall {
 }
 
 /// A place in a file.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Location {
     /// Absolute, or as the agent gave it.
@@ -91,6 +92,7 @@ pub struct CommandExit {
 }
 
 /// A task given to a subagent.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Task {
     /// What it is to do, in a few words.
@@ -114,6 +116,7 @@ pub struct Task {
     pub about: Option<String>,
     /// What the agent said it does: `running`, `requires_action`, `idle`, `unknown`, or our own `ended`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"running\"|\"requires_action\"|\"idle\"|\"unknown\"|\"ended\"|string")))]
     pub state: Option<String>,
     /// Why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,6 +165,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 /// A generated image.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Image {
     /// Where it is.
