@@ -415,7 +415,7 @@ async fn stream(
             };
             let fresh: Vec<Value> = run.events.iter().skip(sent).cloned().collect();
             let end = run.is_over().then(|| {
-                let mut end = json!({ "runId": run.id, "status": run.status, "durationMs": run.updated_ms - run.created_ms });
+                let mut end = world.run_json(agent, &run.id);
                 if let Some(text) = &run.result {
                     end["text"] = json!(text);
                 }

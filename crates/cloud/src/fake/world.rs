@@ -142,6 +142,14 @@ impl World {
         self.agent(agent)?.runs.iter().find(|known| known.id == run)
     }
 
+    /// A run as the API writes it.
+    pub fn run_json(&self, agent: &str, run: &str) -> Value {
+        match (self.agent(agent), self.run(agent, run)) {
+            (Some(agent), Some(run)) => run.json(agent),
+            _ => Value::Null,
+        }
+    }
+
     /// Lets a run do its next step. False when there is none.
     pub fn step(&mut self, agent: &str, run: &str) -> bool {
         let now = self.now_ms();

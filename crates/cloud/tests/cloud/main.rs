@@ -9,5 +9,6 @@ mod calls;
 mod creation;
 mod cuts;
 mod kit;
+mod sdk;
 mod secrets;
 mod streams;
