@@ -1,15 +1,34 @@
 //! `cursor-agent-cloud`: Cursor's cloud agents for Neovim, in a process of their own.
 //!
+//! - `rpc` is what the dashboard asks, `acp` an ACP agent whose sessions are cloud agents ([`updates`] makes updates of their events).
 //! - `fake` is the API on loopback, for tests and for trying things out.
+
+mod agent;
+mod git;
+mod rpc;
+mod stdio;
+mod updates;
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use cloud::fake::{Fake, Options};
+use cloud::{Client, Config, KeySource};
+
+/// The agents of the demo, and how fast they work.
+const DEMO_AGENTS: usize = 14;
+const DEMO_PACE: Duration = Duration::from_millis(150);
 
 const HELP: &str = "\
 cursor-agent-cloud: Cursor's cloud agents for Neovim
+
+  cursor-agent-cloud acp
+      an ACP agent on stdio: a session is a cloud agent, a prompt a follow-up
+
+  cursor-agent-cloud rpc [--demo]
+      JSON-RPC on stdio for the dashboard: hello, me, models, repos, list, get, create, follow, stop, archive,
+      unarchive, delete, artifacts, download, usage, watch; with --demo, an embedded fake instead of Cursor
 
   cursor-agent-cloud fake [--port N] [--agents N] [--pace MS] [--skew MS] [--key KEY]
       a fake of Cursor's API on loopback; prints its URL and runs until stdin ends
@@ -30,6 +49,9 @@ fn main() -> ExitCode {
             "cursor-agent-cloud {}\n",
             env!("CARGO_PKG_VERSION")
         )),
+        ["acp"] => with_client(|client| run_local(agent::serve(client))),
+        ["rpc"] => with_client(|client| run_local(rpc::serve(client, None))),
+        ["rpc", "--demo"] => run_local(demo()),
         ["fake", options @ ..] => match fake_options(options) {
             Ok(options) => run(serve_fake(options)),
             Err(why) => complain(&why),
@@ -64,6 +86,10 @@ fn run(work: impl Future<Output = std::io::Result<()>>) -> ExitCode {
         runtime.shutdown_background();
         done
     });
+    finish(done)
+}
+
+fn finish(done: std::io::Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -71,6 +97,48 @@ fn run(work: impl Future<Output = std::io::Result<()>>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// With the settings of the environment.
+fn with_client(work: impl FnOnce(Client) -> ExitCode) -> ExitCode {
+    match Client::from_env() {
+        Ok(client) => work(client),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "cursor-agent-cloud: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// On one thread: everything here waits far more than it works.
+fn run_local(work: impl Future<Output = std::io::Result<()>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let done = runtime.and_then(|runtime| {
+        let tasks = tokio::task::LocalSet::new();
+        let done = tasks.block_on(&runtime, work);
+        drop(tasks);
+        runtime.shutdown_background();
+        done
+    });
+    finish(done)
+}
+
+async fn demo() -> std::io::Result<()> {
+    let options = Options {
+        agents: DEMO_AGENTS,
+        pace: DEMO_PACE,
+        ..Options::default()
+    };
+    let fake = Fake::start(options).await?;
+    let config = Config {
+        url: Some(fake.url()),
+        key: KeySource::given("key_fake"),
+        ..Config::default()
+    };
+    let client = Client::new(config).map_err(std::io::Error::other)?;
+    rpc::serve(client, Some(fake)).await
 }
 
 fn fake_options(words: &[&str]) -> Result<Options, String> {
