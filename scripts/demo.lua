@@ -2,7 +2,7 @@
 
 vim.opt.runtimepath:prepend(assert(vim.env.CURSOR_AGENT_ROOT))
 vim.g.mapleader = " "
-require("cursor_agent").setup({ agent = "demo" })
+require("cursor_agent").setup({ agent = "demo", cloud = { url = "demo" } })
 
 local TURN_MS = 60000
 local PROMPT = "Show me what you can do in this project."

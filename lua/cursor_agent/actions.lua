@@ -121,6 +121,33 @@ local function in_mcp(name)
   end
 end
 
+---A key of the cloud agents' dashboard.
+---@param verb string
+---@return fun()
+local function in_cloud(verb)
+  return function()
+    notify.report(require("cursor_agent.cloud").key(verb))
+  end
+end
+
+---A filter of the dashboard.
+---@param name "state"|"repo"|"text"
+---@return fun()
+local function filter_cloud(name)
+  return function()
+    notify.report(require("cursor_agent.cloud").filter(name))
+  end
+end
+
+---Something of the dashboard that concerns no single agent.
+---@param name string
+---@return fun()
+local function of_dashboard(name)
+  return function()
+    notify.report(require("cursor_agent.cloud.dashboard")[name]())
+  end
+end
+
 ---Opens an `mcp.json`.
 ---@param which "project"|"user"
 ---@return fun()
@@ -285,6 +312,27 @@ local DOES = {
   ["mcp-edit"] = edit_mcp("project"),
   ["mcp-edit-user"] = edit_mcp("user"),
   ["mcp-refresh"] = in_mcp("refresh"),
+  cloud = of_dashboard("open"),
+  ["cloud-open"] = in_cloud("open"),
+  ["cloud-follow-up"] = in_cloud("follow"),
+  ["cloud-stop"] = in_cloud("stop"),
+  ["cloud-browse"] = in_cloud("browse"),
+  ["cloud-diff"] = in_cloud("diff"),
+  ["cloud-checkout"] = in_cloud("checkout"),
+  ["cloud-artifacts"] = in_cloud("artifacts"),
+  ["cloud-usage"] = in_cloud("usage"),
+  ["cloud-archive"] = in_cloud("archive"),
+  ["cloud-delete"] = in_cloud("delete"),
+  ["cloud-new"] = function()
+    notify.report(require("cursor_agent.cloud").run("new"))
+  end,
+  ["cloud-state"] = filter_cloud("state"),
+  ["cloud-repo"] = filter_cloud("repo"),
+  ["cloud-text"] = filter_cloud("text"),
+  ["cloud-all"] = of_dashboard("set_filter"),
+  ["cloud-archived"] = of_dashboard("toggle_archived"),
+  ["cloud-refresh"] = of_dashboard("refresh"),
+  ["cloud-close"] = of_dashboard("close"),
   help = function()
     require("cursor_agent.keys.help").open()
   end,

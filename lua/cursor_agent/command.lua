@@ -431,6 +431,16 @@ M.subcommands = {
       return require("cursor_agent.mcp").complete(words)
     end,
   },
+  cloud = {
+    desc = "Show the cloud agents; `new [prompt]` starts one, `send` hands this chat over; `open`, `follow`, `stop`, "
+      .. "`browse`, `diff`, `checkout`, `artifacts`, `usage`, `archive`, `unarchive` or `delete` {id}; `me`, `models`, `repos`",
+    run = function(args)
+      return require("cursor_agent.cloud").run(args.rest)
+    end,
+    complete = function(words)
+      return require("cursor_agent.cloud").complete(words)
+    end,
+  },
   login = {
     desc = "Log in to the agent in a terminal",
     words = 0,
@@ -471,9 +481,6 @@ function M.names()
   return names
 end
 
----Subcommands that are not implemented yet; the help says what to do instead.
-local NOT_YET = { cloud = true }
-
 ---What a subcommand says to more words than it takes.
 ---@param name string
 ---@param count integer it takes
@@ -500,10 +507,7 @@ function M.run(args)
     name = args.range > 0 and "prompt" or "toggle"
   end
   local subcommand = M.subcommands[name]
-  if not subcommand and NOT_YET[name] then
-    notify.notify(("`%s` is not implemented yet (:help cursor-agent-not-yet)"):format(name), "error")
-    return
-  elseif not subcommand then
+  if not subcommand then
     notify.notify(("unknown subcommand `%s`; expected one of %s"):format(name, table.concat(M.names(), ", ")), "error")
     return
   end

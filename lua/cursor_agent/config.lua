@@ -4,7 +4,7 @@ local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
----@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"keys"|"values"|"icons"|"rules"|"servers"|"pass"
+---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"key"|"keys"|"values"|"icons"|"rules"|"servers"|"pass"
 
 ---@class (exact) cursor_agent.config.Field
 ---@field path string dotted; `*` stands for any name
@@ -149,6 +149,21 @@ M.schema = {
   ),
 
   field(
+    "cloud.url",
+    "string",
+    nil,
+    "Where Cursor's cloud API is, when not where `CURSOR_API_URL` or Cursor says; `demo` is an embedded fake."
+  ),
+  field(
+    "cloud.api_key",
+    "key",
+    nil,
+    "The key for cloud agents, instead of `CURSOR_API_KEY`: a string, or a list, a command that prints it."
+  ),
+  field("cloud.model", "string", nil, "The model of new cloud agents; the account's own choice otherwise."),
+  field("cloud.mode", "string", "agent", "The mode of new cloud agents.", { "agent", "plan" }),
+  field("cloud.auto_pr", "boolean", true, "Whether new cloud agents open a pull request when they are done."),
+  field(
     "follow.enabled",
     "boolean",
     false,
@@ -172,6 +187,7 @@ M.schema = {
   field("keymaps.reader.*", "keys", nil, "Keys of an output, an explanation or an export by action; false for none."),
   field("keymaps.subagent.*", "keys", nil, "Keys of a subagent's buffer by action; false for none. See `g?`."),
   field("keymaps.review.*", "keys", nil, "Keys of the list of changes by action; false for none. See `g?`."),
+  field("keymaps.cloud.*", "keys", nil, "Keys of the list of cloud agents by action; false for none. See `g?`."),
   field("keymaps.mcp.*", "keys", nil, "Keys of the list of MCP servers by action; false for none. See `g?`."),
   field("keymaps.code.*", "keys", nil, "Keys in the code, where changes are undecided; false for none. See `g?`."),
 }
@@ -215,6 +231,10 @@ M.examples = {
   ["keymaps.subagent.*"] = '"<Esc>"',
   ["keymaps.review.*"] = '"<F1>"',
   ["keymaps.mcp.*"] = '"x"',
+  ["keymaps.cloud.*"] = '"<F5>"',
+  ["cloud.url"] = '"https://api.cursor.com"',
+  ["cloud.api_key"] = '{ "pass", "show", "cursor" }',
+  ["cloud.model"] = '"composer-2.5"',
   ["keymaps.code.*"] = '"<Leader>hk"',
 }
 
@@ -235,6 +255,7 @@ M.example_actions = {
   ["keymaps.subagent.*"] = "reader-close",
   ["keymaps.review.*"] = "help",
   ["keymaps.mcp.*"] = "mcp-disable",
+  ["keymaps.cloud.*"] = "cloud-refresh",
   ["keymaps.code.*"] = "hunk-keep",
 }
 
@@ -323,6 +344,12 @@ local TYPES = {
     says = "a string or a function that returns one",
     test = function(v)
       return type(v) == "string" or type(v) == "function"
+    end,
+  },
+  ["key"] = {
+    says = "a string, or a list of strings",
+    test = function(v)
+      return type(v) == "string" or (all(v, is_index, is_string) and #v > 0)
     end,
   },
   ["keys"] = {
@@ -602,6 +629,7 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@field policy cursor_agent.policy.Rule[]
 ---@field workspace { roots: string[] }
 ---@field plan { directory: string, position: "float"|"split"|"tab" }
+---@field cloud { url: string?, api_key: (string|string[])?, model: string?, mode: "agent"|"plan", auto_pr: boolean }
 ---@field follow { enabled: boolean }
 ---@field review { signs: boolean }
 ---@field checkpoints { enabled: boolean, max_mb: integer, max_days: integer }

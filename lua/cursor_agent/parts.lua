@@ -29,6 +29,11 @@ on("reviewed", "cursor_agent.review", "on_reviewed")
 on("notify", "cursor_agent.notify", "notify")
 on("drained", "cursor_agent.chat.updates", "on_drained")
 
+-- What the program for cloud agents tells.
+on("cloud rows", "cursor_agent.cloud.dashboard", "on_rows")
+on("cloud ended", "cursor_agent.cloud.dashboard", "on_ended")
+on("cloud lost", "cursor_agent.cloud.watch", "lost")
+
 -- An mcp.json was saved.
 on("mcp saved", "cursor_agent.mcp", "changed")
 

@@ -82,6 +82,11 @@ M.agents = {
     install_hint = "`:CursorAgent build` installs it together with the library.",
     cursor = true,
   },
+  cloud = {
+    command = { root .. "/lib/cursor-agent-cloud", "acp" },
+    title = "cloud",
+    install_hint = "`:CursorAgent build` installs it together with the library.",
+  },
   claude = {
     command = { "claude-agent-acp" },
     install_hint = "npm install -g @agentclientprotocol/claude-agent-acp, then `:CursorAgent login`",
@@ -138,6 +143,8 @@ M.notes = {
   cursor = "Writes files by itself, without asking, and sees only what is saved. Setting a model changes Cursor's own setting for good.",
   ["cursor-headless"] = "Cursor's CLI by its headless mode, for one without `acp`. Cannot ask: tools that need approval are "
     .. "rejected unless `cursor-agent-acp` is given `--force`.",
+  cloud = "A chat with a cloud agent: the first prompt starts it on the repository and the branch you are in. Needs CURSOR_API_KEY "
+    .. "or `cloud.api_key`; see |cursor-agent-cloud|.",
   claude = "Needs Node.js. `:CursorAgent login` offers the subscription or the console.",
   gemini = "Uses GEMINI_API_KEY when it is set, a Google login otherwise. Cannot go on with a past session.",
   codex = "Uses OPENAI_API_KEY or CODEX_API_KEY when set, a ChatGPT login otherwise. Rejecting ends the turn.",
@@ -390,6 +397,9 @@ function M.spec(name, agent)
     problem = no_key or no_token
     env.CURSOR_API_KEY = key or env.CURSOR_API_KEY
     env.CURSOR_AUTH_TOKEN = token or env.CURSOR_AUTH_TOKEN
+  end
+  if name == "cloud" then
+    env = vim.tbl_extend("keep", env, require("cursor_agent.cloud.client").env())
   end
   local command, fallback = resolve(name, agent, agent.command, flags) or {}, nil ---@type string[], string[]?
   if agent.command[1] == ADAPTER or (agent.cursor and agent.backend == "headless") then

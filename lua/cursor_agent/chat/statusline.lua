@@ -12,9 +12,11 @@ local used = false
 ---@return string
 function M.text()
   used = true
+  local watch = package.loaded["cursor_agent.cloud.watch"]
+  local cloud = watch and watch.text() or ""
   local chat = chats.current()
   if not chat then
-    return ""
+    return cloud
   end
   local status = chat.status
   local words = { require("cursor_agent.config").agent_title(chat.agent) }
@@ -33,6 +35,9 @@ function M.text()
   local done, all = require("cursor_agent.render.todos").progress(status.todos or {})
   if all > 0 then
     words[#words + 1] = ("%d/%d"):format(done, all)
+  end
+  if cloud ~= "" then
+    words[#words + 1] = cloud
   end
   return table.concat(words, " ")
 end

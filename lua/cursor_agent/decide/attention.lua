@@ -69,6 +69,9 @@ local function call(text, level)
   send(text)
 end
 
+---Something ended or asks elsewhere, and the user is not looking at it.
+M.say = call
+
 ---A decision waits.
 ---@param decision cursor_agent.Decision
 ---@param what string what is asked, briefly

@@ -24,6 +24,7 @@ local SECTIONS = {
   { kind = "subagent", title = "In a subagent's buffer" },
   { kind = "review", title = "In the list of changes" },
   { kind = "mcp", title = "In the list of MCP servers" },
+  { kind = "cloud", title = "In the list of cloud agents" },
   { kind = "code", title = "In the code, where changes are undecided" },
 }
 

@@ -1,6 +1,6 @@
 -- The actions there are: what each is called, what it is for, and its keys in each kind of buffer. `actions.lua` does them.
 
----@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"mcp"|"code"
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"mcp"|"cloud"|"code"
 
 ---@class (exact) cursor_agent.Action
 ---@field name string
@@ -584,6 +584,100 @@ return {
     keys = { mcp = { "R" } },
   },
   {
+    name = "cloud",
+    desc = "List the cloud agents",
+  },
+  {
+    name = "cloud-open",
+    desc = "Open the agent's conversation",
+    keys = { cloud = { "<CR>" } },
+  },
+  {
+    name = "cloud-follow-up",
+    desc = "Ask the agent for more",
+    keys = { cloud = { "f" } },
+  },
+  {
+    name = "cloud-stop",
+    desc = "Stop the agent",
+    keys = { cloud = { "x" } },
+  },
+  {
+    name = "cloud-browse",
+    desc = "Open its pull request, or its page, in the browser",
+    keys = { cloud = { "p" } },
+  },
+  {
+    name = "cloud-diff",
+    desc = "Show its changes against what it started from",
+    keys = { cloud = { "d" } },
+  },
+  {
+    name = "cloud-checkout",
+    desc = "Check its branch out",
+    keys = { cloud = { "c" } },
+  },
+  {
+    name = "cloud-artifacts",
+    desc = "Download one of its files",
+    keys = { cloud = { "a" } },
+  },
+  {
+    name = "cloud-usage",
+    desc = "Show its tokens and what it cost",
+    keys = { cloud = { "u" } },
+  },
+  {
+    name = "cloud-archive",
+    desc = "Archive the agent, or bring it back",
+    keys = { cloud = { "A" } },
+  },
+  {
+    name = "cloud-delete",
+    desc = "Delete the agent for good, after a question",
+    keys = { cloud = { "D" } },
+  },
+  {
+    name = "cloud-new",
+    desc = "Start an agent",
+    keys = { cloud = { "n" } },
+  },
+  {
+    name = "cloud-state",
+    desc = "Show the agents in one state",
+    keys = { cloud = { "s" } },
+  },
+  {
+    name = "cloud-repo",
+    desc = "Show the agents of one repository",
+    keys = { cloud = { "r" } },
+  },
+  {
+    name = "cloud-text",
+    desc = "Show the agents with a text",
+    keys = { cloud = { "t" } },
+  },
+  {
+    name = "cloud-all",
+    desc = "Show all agents again",
+    keys = { cloud = { "<BS>" } },
+  },
+  {
+    name = "cloud-archived",
+    desc = "Show archived agents too, or hide them",
+    keys = { cloud = { "z" } },
+  },
+  {
+    name = "cloud-refresh",
+    desc = "Ask again",
+    keys = { cloud = { "R" } },
+  },
+  {
+    name = "cloud-close",
+    desc = "Close the dashboard",
+    keys = { cloud = { "q" } },
+  },
+  {
     name = "help",
     desc = "List the keys",
     keys = {
@@ -601,6 +695,7 @@ return {
       subagent = { "g?" },
       review = { "g?" },
       mcp = { "g?" },
+      cloud = { "g?" },
     },
   },
 }

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -119,6 +119,8 @@ struct Follow {
 struct New {
     text: String,
     images: Vec<Image>,
+    /// Files that are read here.
+    image_paths: Vec<PathBuf>,
     repo: Option<String>,
     #[serde(rename = "ref")]
     reference: Option<String>,
@@ -334,10 +336,13 @@ impl Service {
     }
 
     async fn create(self: &Rc<Self>, new: New) -> Result<Value, Error> {
-        let prompt = Prompt {
+        let mut prompt = Prompt {
             text: new.text,
             images: new.images,
         };
+        for path in &new.image_paths {
+            prompt.images.push(read_image(path).await?);
+        }
         // Only the older API takes these.
         if new.branch.is_some() || new.webhook.is_some() {
             let create = v0::Create {
@@ -529,6 +534,47 @@ impl Service {
         put("result", json!(run.and_then(|run| run.result.as_ref())));
         row
     }
+}
+
+async fn read_image(path: &Path) -> Result<Image, Error> {
+    use base64::Engine;
+    let refuse = |why: String| Error::new(Kind::Invalid, format!("{}: {why}", path.display()));
+    let size = tokio::fs::metadata(path)
+        .await
+        .map_err(|error| refuse(error.to_string()))?
+        .len();
+    if size > cloud::MAX_IMAGE_BYTES as u64 {
+        return Err(refuse("an image may have 15 MB at most".to_owned()));
+    }
+    let bytes = tokio::fs::read(path)
+        .await
+        .map_err(|error| refuse(error.to_string()))?;
+    let mime = match bytes.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => "image/webp",
+        _ => return Err(refuse("not a PNG, JPEG, GIF or WebP image".to_owned())),
+    };
+    Ok(Image {
+        data: Some(base64::engine::general_purpose::STANDARD.encode(&bytes)),
+        mime_type: Some(mime.to_owned()),
+        ..Image::default()
+    })
 }
 
 /// Whether the agent's last words are a question to the user.

@@ -1,0 +1,212 @@
+-- The companion program that talks to Cursor's cloud: started at the first question, gone with Neovim.
+
+local config = require("cursor_agent.config")
+local events = require("cursor_agent.bridge.events")
+local paths = require("cursor_agent.bridge.paths")
+
+local M = {}
+
+---@class (exact) cursor_agent.cloud.Row an agent as the dashboard shows it
+---@field id string
+---@field name string
+---@field state "creating"|"running"|"asks"|"finished"|"error"|"stopped"|"expired"|"loading"|"idle"
+---@field archived boolean
+---@field url string
+---@field repo string? owner/name
+---@field repo_url string?
+---@field ref string?
+---@field branch string?
+---@field pr string?
+---@field run string?
+---@field created_ms integer?
+---@field updated_ms integer?
+---@field elapsed_ms number?
+---@field why string?
+---@field result string?
+
+---@class (exact) cursor_agent.cloud.Process
+---@field system vim.SystemObj
+---@field waiting table<integer, fun(result: any, message: string?, data: table?)>
+---@field next_id integer
+---@field rest string the beginning of a line
+---@field stderr string
+---@field signature string what it was started with
+
+local process ---@type cursor_agent.cloud.Process?
+local hello ---@type { url: string, demo: boolean, version: string }?
+
+---@return string
+local function program()
+  return paths.root() .. "/lib/cursor-agent-cloud"
+end
+
+---Whether an embedded fake stands for Cursor.
+---@return boolean
+function M.is_demo()
+  return config.get().cloud.url == "demo"
+end
+
+---The variables of the environment that say where the API is and what the key is. Never arguments: those can be seen.
+---@return table<string, string>
+function M.env()
+  local cloud = config.get().cloud
+  local env = {} ---@type table<string, string>
+  if M.is_demo() then
+    env.CURSOR_API_KEY = "key_fake"
+    env.CURSOR_API_URL = hello and hello.demo and hello.url or nil
+    return env
+  end
+  env.CURSOR_API_URL = cloud.url
+  if type(cloud.api_key) == "string" then
+    env.CURSOR_API_KEY = cloud.api_key --[[@as string]]
+  elseif cloud.api_key then
+    -- Empty: the command is asked, not the environment.
+    env.CURSOR_API_KEY = ""
+    env.CURSOR_API_KEY_COMMAND = vim.json.encode(cloud.api_key)
+  end
+  return env
+end
+
+---@param of cursor_agent.cloud.Process
+---@param message string
+local function fail_all(of, message)
+  local waiting = of.waiting
+  of.waiting = {}
+  for _, callback in pairs(waiting) do
+    callback(nil, message)
+  end
+end
+
+---@param of cursor_agent.cloud.Process
+---@param line string
+local function take(of, line)
+  local ok, message = pcall(vim.json.decode, line, { luanil = { object = true, array = true } })
+  if not ok or type(message) ~= "table" then
+    return
+  end
+  if message.method then
+    events.emit("cloud " .. message.method, message.params or {})
+    return
+  end
+  local callback = of.waiting[message.id]
+  of.waiting[message.id] = nil
+  if callback and message.error then
+    callback(nil, message.error.message, message.error.data)
+  elseif callback then
+    callback(message.result)
+  end
+end
+
+---@return cursor_agent.cloud.Process?, string?
+local function start()
+  local env = M.env()
+  local demo = M.is_demo()
+  local signature = demo and "demo" or vim.inspect(env)
+  if process and process.signature == signature then
+    return process
+  end
+  M.stop()
+  if vim.fn.executable(program()) == 0 then
+    return nil, "cursor-agent-cloud is missing: :CursorAgent build installs it"
+  end
+  local this = { waiting = {}, next_id = 1, rest = "", stderr = "", signature = signature }
+  local command = { program(), "rpc" }
+  if demo then
+    command[3] = "--demo"
+  end
+  local ok, system = pcall(vim.system, command, {
+    stdin = true,
+    env = env,
+    stdout = function(_, data)
+      if not data then
+        return
+      end
+      vim.schedule(function()
+        local text = this.rest .. data
+        local at = 1
+        while true do
+          local stop = text:find("\n", at, true)
+          if not stop then
+            break
+          end
+          take(this --[[@as cursor_agent.cloud.Process]], text:sub(at, stop - 1))
+          at = stop + 1
+        end
+        this.rest = text:sub(at)
+      end)
+    end,
+    stderr = function(_, data)
+      this.stderr = (this.stderr .. (data or "")):sub(-2000)
+    end,
+  }, function(result)
+    vim.schedule(function()
+      if process == this then
+        process, hello = nil, nil
+      end
+      local why = vim.trim(this.stderr):gsub("^cursor%-agent%-cloud: ", "")
+      local said = why ~= "" and why or ("cursor-agent-cloud ended (code %d)"):format(result.code)
+      fail_all(this --[[@as cursor_agent.cloud.Process]], said)
+    end)
+  end)
+  if not ok then
+    return nil, ("cursor-agent-cloud cannot be started: %s"):format(tostring(system))
+  end
+  this.system = system
+  process = this --[[@as cursor_agent.cloud.Process]]
+  M.request("hello", {}, function(result)
+    hello = result
+  end)
+  vim.api.nvim_create_autocmd("VimLeavePre", {
+    group = vim.api.nvim_create_augroup("cursor_agent_cloud", {}),
+    desc = "cursor-agent: end the program for cloud agents",
+    callback = M.stop,
+  })
+  return process
+end
+
+---Asks the program. The callback gets the result, or nil and a sentence.
+---@param method string
+---@param params table
+---@param callback fun(result: any, message: string?, data: { kind: string?, status: integer? }?)
+function M.request(method, params, callback)
+  local to, why = start()
+  if not to then
+    callback(nil, why)
+    return
+  end
+  local id = to.next_id
+  to.next_id = id + 1
+  to.waiting[id] = callback
+  params = next(params) and params or vim.empty_dict()
+  to.system:write(vim.json.encode({ jsonrpc = "2.0", id = id, method = method, params = params }) .. "\n")
+end
+
+---Runs something once it is known where the API is.
+---@param callback fun(hello: { url: string, demo: boolean }?, message: string?)
+function M.ready(callback)
+  M.request("hello", {}, function(result, message)
+    hello = result or hello
+    callback(result, message)
+  end)
+end
+
+---Whether the program runs.
+---@return boolean
+function M.is_running()
+  return process ~= nil
+end
+
+---Ends the program.
+function M.stop()
+  local old = process
+  process, hello = nil, nil
+  if old then
+    pcall(function()
+      old.system:write(nil)
+      old.system:kill("sigterm")
+    end)
+    fail_all(old, "cursor-agent-cloud was ended")
+  end
+end
+
+return M

@@ -1,0 +1,347 @@
+-- `:CursorAgent cloud …` and the keys of the dashboard: what is done with a cloud agent.
+
+local client = require("cursor_agent.cloud.client")
+local dashboard = require("cursor_agent.cloud.dashboard")
+local notify = require("cursor_agent.notify")
+local rows = require("cursor_agent.cloud.rows")
+
+local M = {}
+
+---@param message string?
+local function failed(message)
+  notify.notify(message or "it failed without a reason", "error")
+end
+
+---The row of an agent: the one that is known, or asked for.
+---@param id string
+---@param work fun(row: cursor_agent.cloud.Row)
+local function with_row(id, work)
+  local known = dashboard.known(id)
+  if known and known.state ~= "loading" then
+    work(known)
+    return
+  end
+  client.request("get", { id = id }, function(row, message)
+    if row then
+      work(row)
+    else
+      failed(message)
+    end
+  end)
+end
+
+---@param name string
+---@param lines string[]
+---@param filetype? string
+local function show(name, lines, filetype)
+  require("cursor_agent.window.scratch").open(lines, { name = "cloud " .. name, filetype = filetype })
+end
+
+---What can be done with an agent, by the name of the subcommand.
+---@type table<string, fun(id: string, rest: string)>
+local verbs = {}
+
+---Shows the conversation as a chat; it streams while the agent works.
+function verbs.open(id)
+  client.ready(function(hello, message)
+    if not hello then
+      failed(message)
+      return
+    end
+    notify.report(require("cursor_agent").load(id, { agent = "cloud" }))
+  end)
+end
+
+function verbs.follow(id, text)
+  local function send(words)
+    client.request("follow", { id = id, text = words }, function(row, message)
+      if not row then
+        failed(message)
+        return
+      end
+      dashboard.on_rows({ rows = { row } })
+      notify.notify(("sent to “%s”"):format(row.name), "info")
+    end)
+  end
+  if text ~= "" then
+    send(text)
+    return
+  end
+  vim.ui.input({ prompt = "Follow up: " }, function(words)
+    if words and vim.trim(words) ~= "" then
+      send(words)
+    end
+  end)
+end
+
+function verbs.stop(id)
+  client.request("stop", { id = id }, function(row, message)
+    if not row then
+      failed(message)
+      return
+    end
+    dashboard.on_rows({ rows = { row } })
+    notify.notify(("“%s” was stopped"):format(row.name), "info")
+  end)
+end
+
+---@param how "archive"|"unarchive"
+---@param id string
+local function put_away(how, id)
+  client.request(how, { id = id }, function(done, message)
+    if not done then
+      failed(message)
+      return
+    end
+    local known = dashboard.known(id)
+    notify.notify(("“%s” was %sd"):format(known and known.name or id, how), "info")
+    dashboard.refresh()
+  end)
+end
+
+function verbs.archive(id)
+  local known = dashboard.known(id)
+  put_away(known and known.archived and "unarchive" or "archive", id)
+end
+
+function verbs.unarchive(id)
+  put_away("unarchive", id)
+end
+
+function verbs.delete(id)
+  with_row(id, function(row)
+    local question = ("Delete the cloud agent “%s” (%s) for good?"):format(row.name, row.id)
+    if vim.fn.confirm(question, "&Yes\n&No", 2) ~= 1 then
+      notify.notify("nothing was deleted", "info")
+      return
+    end
+    client.request("delete", { id = id }, function(done, message)
+      if not done then
+        failed(message)
+        return
+      end
+      dashboard.remove(id)
+      notify.notify(("“%s” was deleted"):format(row.name), "info")
+    end)
+  end)
+end
+
+function verbs.diff(id)
+  with_row(id, function(row)
+    require("cursor_agent.cloud.git").diff(row, function(diff, why)
+      if not diff then
+        failed(why)
+      elseif vim.trim(diff) == "" then
+        notify.notify(("%s has no changes against %s"):format(row.branch, row.ref or "its base"), "info")
+      else
+        show("diff " .. row.branch, vim.split(vim.trim(diff), "\n"), "diff")
+      end
+    end)
+  end)
+end
+
+function verbs.checkout(id)
+  with_row(id, function(row)
+    require("cursor_agent.cloud.git").checkout(row, function(branch, why)
+      if branch then
+        notify.notify(("%s is checked out"):format(branch), "info")
+      else
+        failed(why)
+      end
+    end)
+  end)
+end
+
+---Opens the pull request, or the agent's page.
+function verbs.browse(id)
+  with_row(id, function(row)
+    local address = row.pr or row.url
+    local _, why = vim.ui.open(address)
+    if why then
+      failed(("%s (%s)"):format(address, why))
+    end
+  end)
+end
+
+function verbs.artifacts(id)
+  client.request("artifacts", { id = id }, function(list, message)
+    if not list then
+      failed(message)
+      return
+    elseif #list == 0 then
+      notify.notify("this agent has left no artifacts", "info")
+      return
+    end
+    local format = require("cursor_agent.render.format")
+    vim.ui.select(list, {
+      prompt = "Download an artifact to " .. vim.fn.fnamemodify(vim.fn.getcwd(), ":~"),
+      format_item = function(item)
+        return ("%s (%s)"):format(item.path, format.bytes(item.sizeBytes))
+      end,
+    }, function(item)
+      if not item then
+        return
+      end
+      local to = vim.fs.joinpath(vim.fn.getcwd(), vim.fs.basename(item.path))
+      client.request("download", { id = id, path = item.path, to = to }, function(done, why)
+        if done then
+          notify.notify(("downloaded %s (%s)"):format(vim.fn.fnamemodify(to, ":~:."), format.bytes(done.bytes)), "info")
+        else
+          failed(why)
+        end
+      end)
+    end)
+  end)
+end
+
+function verbs.usage(id)
+  client.request("usage", { id = id }, function(usage, message)
+    if not usage then
+      failed(message)
+      return
+    end
+    local format = require("cursor_agent.render.format")
+    local function line(name, tokens, cost)
+      local money = cost and ("  $%.2f"):format(cost.chargedCents / 100) or ""
+      local words = ("%-14s %8s in  %8s out  %8s cached%s"):format(
+        name,
+        format.count(tokens.inputTokens),
+        format.count(tokens.outputTokens),
+        format.count(tokens.cacheReadTokens),
+        money
+      )
+      return words
+    end
+    local lines = { line("all", usage.totalUsage, usage.cost) }
+    for _, run in ipairs(usage.runs or {}) do
+      lines[#lines + 1] = line(run.id:sub(1, 12), run.usage, run.cost)
+    end
+    show("usage", lines)
+  end)
+end
+
+---Subcommands without an agent.
+---@type table<string, fun(rest: string): any, string?>
+local plain = {
+  new = function(rest)
+    return require("cursor_agent.cloud.new").open(rest)
+  end,
+  send = function()
+    local chat, why = require("cursor_agent.chat.registry").find()
+    if not chat then
+      return nil, why
+    end
+    return require("cursor_agent.cloud.new").send(chat)
+  end,
+  me = function()
+    client.request("me", {}, function(me, message)
+      if me then
+        notify.notify(("%s, key “%s”"):format(me.userEmail or "a team", me.apiKeyName), "info")
+      else
+        failed(message)
+      end
+    end)
+    return true
+  end,
+  models = function()
+    client.request("models", {}, function(models, message)
+      if not models then
+        failed(message)
+        return
+      end
+      show("models", vim.tbl_map(function(model)
+        return ("%-24s %s  %s"):format(model.id, model.displayName or "", model.description or "")
+      end, models))
+    end)
+    return true
+  end,
+  repos = function()
+    client.request("repos", {}, function(repos, message)
+      if not repos then
+        failed(message)
+        return
+      end
+      show("repos", vim.tbl_map(function(repo)
+        return repo.url
+      end, repos))
+    end)
+    return true
+  end,
+}
+
+---@param text string
+---@return boolean?, string?
+function M.run(text)
+  local verb, rest = text:match("^(%S*)%s*(.*)$")
+  if verb == "" then
+    return dashboard.open()
+  elseif plain[verb] then
+    return plain[verb](rest)
+  elseif not verbs[verb] then
+    local names = vim.list_extend(vim.tbl_keys(verbs), vim.tbl_keys(plain))
+    table.sort(names)
+    return nil, ("unknown argument `%s` of `cloud`; expected one of %s"):format(verb, table.concat(names, ", "))
+  end
+  local id, words = rest:match("^(%S*)%s*(.*)$")
+  if id == "" then
+    local row = vim.bo.filetype == "cursoragent-cloud" and dashboard.current()
+    if not row then
+      return nil, ("name the agent: :CursorAgent cloud %s {id}; :CursorAgent cloud lists them"):format(verb)
+    end
+    id = row.id
+  end
+  verbs[verb](id, words)
+  return true
+end
+
+---@param words string[] typed so far, the last one unfinished
+---@return string[]
+function M.complete(words)
+  if #words <= 1 then
+    local names = vim.list_extend(vim.tbl_keys(verbs), vim.tbl_keys(plain))
+    table.sort(names)
+    return names
+  elseif #words == 2 and verbs[words[1]] then
+    return vim.tbl_map(function(row)
+      return row.id
+    end, dashboard.list())
+  end
+  return {}
+end
+
+---Does something with the agent under the cursor.
+---@param verb string
+---@return boolean?, string?
+function M.key(verb)
+  local row, why = dashboard.current()
+  if not row then
+    return nil, why
+  end
+  verbs[verb](row.id, "")
+  return true
+end
+
+---Chooses a filter.
+---@param name "state"|"repo"|"text"
+---@return boolean?, string?
+function M.filter(name)
+  if name == "text" then
+    vim.ui.input({ prompt = "Agents with: " }, function(text)
+      if text then
+        dashboard.set_filter("text", text)
+      end
+    end)
+    return true
+  end
+  local all = name == "state" and "any state" or "any repository"
+  local choices = { all }
+  vim.list_extend(choices, name == "state" and rows.order or dashboard.repos())
+  vim.ui.select(choices, { prompt = name == "state" and "State" or "Repository" }, function(choice)
+    if choice then
+      dashboard.set_filter(name, choice ~= all and choice or nil)
+    end
+  end)
+  return true
+end
+
+return M

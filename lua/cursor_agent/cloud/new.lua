@@ -1,0 +1,301 @@
+-- Starting a cloud agent: from a prompt and what git knows, or from a buffer that shows all that will be sent.
+
+local client = require("cursor_agent.cloud.client")
+local config = require("cursor_agent.config")
+local git = require("cursor_agent.cloud.git")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---@class (exact) cursor_agent.cloud.New
+---@field text string
+---@field repo string?
+---@field ref string?
+---@field model string? nil: the account's default
+---@field mode string
+---@field auto_pr boolean
+---@field branch string?
+---@field images string[] paths
+---@field note string? what git says of the branch
+
+---More of a conversation or of a diff is not sent.
+local MOST_TALK = 20000
+local MOST_DIFF = 60000
+
+---@param place cursor_agent.cloud.Place?
+---@param text string
+---@return cursor_agent.cloud.New
+local function with(place, text)
+  local cloud = config.get().cloud
+  local new = {
+    text = text,
+    repo = place and place.url,
+    ref = place and place.branch,
+    model = cloud.model,
+    mode = cloud.mode,
+    auto_pr = cloud.auto_pr,
+    images = {},
+  }
+  if place and place.branch and not place.pushed then
+    new.note = ("the branch %s was not pushed: Cursor cannot see it"):format(place.branch)
+    new.ref = nil
+  elseif place and place.ahead > 0 then
+    new.note = ("%d commits of %s were not pushed"):format(place.ahead, place.branch or "HEAD")
+  elseif place and place.dirty then
+    new.note = "what is not committed stays here"
+  end
+  return new
+end
+
+---One line that says exactly what will be created.
+---@param new cursor_agent.cloud.New
+---@return string
+function M.summary(new)
+  local format = require("cursor_agent.render.format")
+  local parts = {
+    new.repo and (new.repo:gsub("^https://", "")) or "no repository",
+    new.ref and "at " .. new.ref or "at its default branch",
+    "model " .. (new.model or "default"),
+    "mode " .. new.mode,
+    new.auto_pr and "opens a pull request" or "no pull request",
+  }
+  if new.branch then
+    parts[#parts + 1] = "branch " .. new.branch
+  end
+  if #new.images > 0 then
+    parts[#parts + 1] = format.plural(#new.images, "image")
+  end
+  local note = new.note and (" (%s)"):format(new.note) or ""
+  return ("Cloud agent: %s%s: “%s”"):format(table.concat(parts, " · "), note, format.first_line(new.text, 60))
+end
+
+---Asks once, then creates.
+---@param new cursor_agent.cloud.New
+---@param done? fun(row: cursor_agent.cloud.Row)
+local function confirm(new, done)
+  if vim.trim(new.text) == "" then
+    notify.notify("the prompt is empty: nothing was sent", "warn")
+    return
+  end
+  if vim.fn.confirm(M.summary(new), "&Yes\n&No", 1) ~= 1 then
+    notify.notify("nothing was sent", "info")
+    return
+  end
+  local params = {
+    text = new.text,
+    repo = new.repo,
+    ref = new.ref,
+    model = new.model,
+    mode = new.mode,
+    auto_pr = new.auto_pr,
+    branch = new.branch,
+    image_paths = #new.images > 0 and new.images or nil,
+  }
+  client.request("create", params, function(row, message)
+    if not row then
+      notify.notify(message or "the agent was not created", "error")
+      return
+    end
+    require("cursor_agent.cloud.dashboard").add(row)
+    notify.notify(("cloud agent “%s” started on %s (%s)"):format(row.name, row.repo or "no repository", row.id), "info")
+    if done then
+      done(row)
+    end
+  end)
+end
+
+---The settings as lines of the buffer, and the text below them.
+---@param new cursor_agent.cloud.New
+---@return string[]
+local function as_lines(new)
+  local lines = {
+    "repository: " .. (new.repo or ""),
+    "ref: " .. (new.ref or ""),
+    "model: " .. (new.model or "default"),
+    "mode: " .. new.mode,
+    "pull request: " .. (new.auto_pr and "yes" or "no"),
+    "branch: " .. (new.branch or ""),
+    "images: " .. table.concat(new.images, ", "),
+    "---",
+  }
+  if new.note then
+    table.insert(lines, 1, "# note: " .. new.note)
+  end
+  return vim.list_extend(lines, vim.split(new.text, "\n"))
+end
+
+---@param lines string[]
+---@return cursor_agent.cloud.New?, string?
+function M.read(lines)
+  local fields, at = {}, nil ---@type table<string, string>, integer?
+  for i, line in ipairs(lines) do
+    if line == "---" then
+      at = i
+      break
+    end
+    local name, value = line:match("^([%a ]+):%s*(.-)%s*$")
+    if name and not line:find("^#") then
+      fields[name] = value
+    elseif vim.trim(line) ~= "" and not line:find("^#") then
+      return nil, ("`%s` is not a setting; the prompt stands below the line `---`"):format(line)
+    end
+  end
+  if not at then
+    return nil, "the line `---` between the settings and the prompt is missing"
+  end
+  local function given(name)
+    local value = fields[name]
+    return value and value ~= "" and value ~= "default" and value or nil
+  end
+  local mode = given("mode") or "agent"
+  if mode ~= "agent" and mode ~= "plan" then
+    return nil, ("mode is `agent` or `plan`, not `%s`"):format(mode)
+  end
+  local pr = (fields["pull request"] or "no"):lower()
+  if pr ~= "yes" and pr ~= "no" then
+    return nil, ("pull request is `yes` or `no`, not `%s`"):format(pr)
+  end
+  local images = {} ---@type string[]
+  for path in vim.gsplit(fields.images or "", ",", { trimempty = true }) do
+    local full = vim.fn.fnamemodify(vim.fs.normalize(vim.trim(path)), ":p")
+    if vim.fn.filereadable(full) == 0 then
+      return nil, ("there is no image %s"):format(vim.trim(path))
+    end
+    images[#images + 1] = full
+  end
+  return {
+    text = vim.trim(table.concat(lines, "\n", at + 1)),
+    repo = given("repository"),
+    ref = given("ref"),
+    model = given("model"),
+    mode = mode,
+    auto_pr = pr == "yes",
+    branch = given("branch"),
+    images = images,
+  }
+end
+
+---Shows all that will be sent, to be changed; nothing leaves before `:w` or the key for sending, and a yes.
+---@param new cursor_agent.cloud.New
+---@param name string of the buffer
+local function edit(new, name)
+  local scratch = require("cursor_agent.window.scratch")
+  local lines = as_lines(new)
+  local buf = scratch.open(lines, { name = name, filetype = "markdown", modifiable = true })
+  local function send()
+    local read, why = M.read(vim.api.nvim_buf_get_lines(buf, 0, -1, false))
+    if not read then
+      notify.notify(why or "", "error")
+      return
+    end
+    confirm(read, function()
+      if vim.api.nvim_buf_is_valid(buf) then
+        vim.bo[buf].modified = false
+        for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+          pcall(vim.api.nvim_win_close, win, false)
+        end
+      end
+    end)
+  end
+  scratch.on_write(buf, "cursor-agent: start the cloud agent", send)
+  for _, mode in ipairs({ "n", "i" }) do
+    vim.keymap.set(mode, "<C-s>", function()
+      vim.cmd.stopinsert()
+      vim.schedule(send)
+    end, { buffer = buf, desc = "cursor-agent: start the cloud agent" })
+  end
+  vim.api.nvim_win_set_cursor(0, { vim.api.nvim_buf_line_count(buf), 0 })
+  notify.notify("nothing was sent yet: <C-s> or :w starts the agent, :q! drops it", "info")
+end
+
+---Starts an agent on the repository Neovim is in.
+---@param prompt string
+---@return boolean
+function M.open(prompt)
+  git.place(vim.fn.getcwd(), function(place, why)
+    local new = with(place, prompt)
+    if not place and not client.is_demo() then
+      notify.notify(("a cloud agent needs a repository: %s"):format(why or ""), "error")
+      return
+    elseif not place then
+      new.repo, new.ref, new.note = "https://github.com/acme/app", "main", nil
+    end
+    if prompt == "" then
+      edit(new, "cloud new")
+    else
+      confirm(new)
+    end
+  end)
+  return true
+end
+
+---@param chat cursor_agent.Chat
+---@return string last prompt
+---@return string talk
+local function conversation(chat)
+  local prompt, lines = "", {} ---@type string, string[]
+  for _, entry in ipairs(require("cursor_agent.bridge").transcript(chat.key) or {}) do
+    local text = vim.trim(entry.text or "")
+    if entry.kind == "user" then
+      prompt = text
+      lines[#lines + 1] = "User: " .. text
+    elseif entry.kind == "agent" and text ~= "" then
+      lines[#lines + 1] = "Agent: " .. text
+    elseif entry.kind == "tool" and text ~= "" then
+      lines[#lines + 1] = "- " .. vim.split(text, "\n")[1]
+    elseif entry.kind == "plan" and text ~= "" then
+      lines[#lines + 1] = "Plan:\n" .. text
+    end
+  end
+  local talk = table.concat(lines, "\n\n")
+  if #talk > MOST_TALK then
+    -- The end of a conversation says where it stands.
+    talk = "(the beginning is left out)\n\n…" .. vim.fn.strcharpart(talk, vim.fn.strchars(talk) - MOST_TALK)
+  end
+  return prompt, talk
+end
+
+---Hands the current chat over: its prompt, what was said, and what is not committed.
+---@param chat cursor_agent.Chat
+---@return boolean?, string?
+function M.send(chat)
+  local prompt, talk = conversation(chat)
+  if prompt == "" then
+    return nil, "this chat has no prompt to hand over yet: `:CursorAgent cloud new` starts an agent"
+  end
+  git.place(chat.cwd, function(place, why)
+    if not place and not client.is_demo() then
+      notify.notify(("a cloud agent needs a repository: %s"):format(why or ""), "error")
+      return
+    end
+    local function show(diff)
+      local text = { "Go on with this task:", "", prompt, "", "## The conversation so far", "", talk }
+      if vim.trim(diff) ~= "" then
+        local shown = #diff > MOST_DIFF and diff:sub(1, MOST_DIFF) .. "\n(the rest is left out)" or vim.trim(diff)
+        -- As many backticks as nothing in it has.
+        local fence = "```"
+        while shown:find(fence, 1, true) do
+          fence = fence .. "`"
+        end
+        vim.list_extend(text, { "", "## Changes that are not committed: apply them first", "", fence .. "diff", shown, fence })
+      end
+      local redacted = require("cursor_agent.bridge.redact").text(table.concat(text, "\n"))
+      local new = with(place, redacted)
+      if new.note == "what is not committed stays here" then
+        new.note = nil
+      end
+      if not place then
+        new.repo, new.ref = "https://github.com/acme/app", "main"
+      end
+      edit(new, "cloud send")
+    end
+    if place then
+      git.uncommitted(place.root, show)
+    else
+      show("")
+    end
+  end)
+  return true
+end
+
+return M

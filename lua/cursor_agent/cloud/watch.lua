@@ -1,0 +1,120 @@
+-- Cloud agents that work: followed by the companion program, and told of when they end or ask.
+
+local client = require("cursor_agent.cloud.client")
+local rows = require("cursor_agent.cloud.rows")
+
+local M = {}
+
+---@type table<string, cursor_agent.cloud.Row> what is watched
+local watched = {}
+---@type table<string, boolean> asked a question that was not answered yet
+local asking = {}
+
+local function changed()
+  local statusline = package.loaded["cursor_agent.chat.statusline"]
+  if statusline then
+    statusline.redraw()
+  end
+end
+
+local function tell_program()
+  local ids = vim.tbl_keys(watched)
+  table.sort(ids)
+  if #ids > 0 or client.is_running() then
+    client.request("watch", { ids = ids }, function() end)
+  end
+end
+
+---Watches those of the rows that work; forgets those that do not.
+---@param list cursor_agent.cloud.Row[]
+function M.see(list)
+  local different = false
+  for _, row in ipairs(list) do
+    local live = rows.state(row.state).live or false
+    if live then
+      asking[row.id] = nil
+      different = different or watched[row.id] == nil
+      watched[row.id] = row
+    elseif watched[row.id] and row.state ~= "loading" then
+      -- Its end is told by the program.
+      watched[row.id].state = row.state
+    end
+  end
+  if different then
+    tell_program()
+    changed()
+  end
+end
+
+---@param id string
+function M.forget(id)
+  asking[id] = nil
+  if watched[id] then
+    watched[id] = nil
+    tell_program()
+  end
+  changed()
+end
+
+---Whether the user is looking at the conversation.
+---@param id string
+---@return boolean
+local function in_view(id)
+  local registry = package.loaded["cursor_agent.chat.registry"]
+  local chat = registry and registry.find(id)
+  return chat ~= nil and require("cursor_agent.chat.layout").chat_window(chat) ~= nil
+end
+
+---A run of a watched agent has ended.
+---@param params { row: cursor_agent.cloud.Row }
+function M.ended(params)
+  local row = params.row
+  if not watched[row.id] then
+    return
+  end
+  watched[row.id] = nil
+  asking[row.id] = row.state == "asks" or nil
+  tell_program()
+  changed()
+  if row.state == "stopped" or in_view(row.id) then
+    return
+  end
+  local format = require("cursor_agent.render.format")
+  local took = row.elapsed_ms and (" after " .. format.duration(row.elapsed_ms)) or ""
+  local first = row.result and format.first_line(row.result, 100) or ""
+  local attention = require("cursor_agent.decide.attention")
+  if row.state == "asks" then
+    attention.say(("cloud agent “%s” asks: %s"):format(row.name, format.first_line(vim.trim(row.result):match("[^\n]*$"), 100)), "warn")
+  elseif row.state == "finished" then
+    attention.say(("cloud agent “%s” finished%s%s"):format(row.name, took, first ~= "" and ": " .. first or ""), "info")
+  else
+    local why = row.why and ": " .. format.first_line(row.why, 100) or ""
+    attention.say(("cloud agent “%s” ended%s (%s)%s"):format(row.name, took, rows.state(row.state).words, why), "error")
+  end
+end
+
+---It can no longer be followed.
+---@param params { id: string, message: string }
+function M.lost(params)
+  local row = watched[params.id]
+  if row then
+    M.forget(params.id)
+    require("cursor_agent.notify").notify(("cloud agent “%s” is no longer watched. %s"):format(row.name, params.message), "warn")
+  end
+end
+
+---What is watched, for a statusline; empty without anything.
+---@return string
+function M.text()
+  local count, questions = vim.tbl_count(watched), vim.tbl_count(asking)
+  local words = {} ---@type string[]
+  if count > 0 then
+    words[#words + 1] = ("%d running"):format(count)
+  end
+  if questions > 0 then
+    words[#words + 1] = ("%d asking"):format(questions)
+  end
+  return #words > 0 and "cloud " .. table.concat(words, ", ") or ""
+end
+
+return M
