@@ -140,11 +140,12 @@ local function filter_cloud(name)
 end
 
 ---Something of the dashboard that concerns no single agent.
----@param name string
+---@param name "open"|"set_filter"|"toggle_archived"|"refresh"|"close"
 ---@return fun()
 local function of_dashboard(name)
   return function()
-    notify.report(require("cursor_agent.cloud.dashboard")[name]())
+    local run = require("cursor_agent.cloud.dashboard")[name] --[[@as fun(): any, string?]]
+    notify.report(run())
   end
 end
 

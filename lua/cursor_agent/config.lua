@@ -715,7 +715,12 @@ end
 function M.agent(name)
   local config = M.get()
   name = name or config.agent
-  return config.agents[name], name
+  local agent = config.agents[name]
+  if agent and name == "cloud" then
+    local env = vim.tbl_extend("force", require("cursor_agent.cloud.env").of(config.cloud), agent.env or {})
+    agent = vim.tbl_extend("force", agent, { env = env })
+  end
+  return agent, name
 end
 
 ---What to call an agent.

@@ -25,6 +25,7 @@
 --   review/      what agents changed: hunks in the code, the list, keep and undo, checkpoints, comments
 --   agents/      presets, starting, login, sign-in, status, the protocol log, what to do when one is missing
 --   mcp/         `:CursorAgent mcp`: the servers of `mcp.json`
+--   cloud/       `:CursorAgent cloud`: the dashboard of cloud agents, starting them, git, watching; client is the companion program
 --   install/     how the library gets to the user
 --
 -- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.

@@ -33,6 +33,7 @@ on("drained", "cursor_agent.chat.updates", "on_drained")
 on("cloud rows", "cursor_agent.cloud.dashboard", "on_rows")
 on("cloud ended", "cursor_agent.cloud.dashboard", "on_ended")
 on("cloud lost", "cursor_agent.cloud.watch", "lost")
+on("cloud watched", "cursor_agent.chat.statusline", "set_cloud")
 
 -- An mcp.json was saved.
 on("mcp saved", "cursor_agent.mcp", "changed")

@@ -168,10 +168,13 @@ T.case("every preset names a program, how to install it, and how to go on", func
   ]])
   local names = vim.tbl_keys(agents)
   table.sort(names)
-  T.eq(names, { "claude", "codex", "cursor", "cursor-headless", "demo", "gemini", "goose", "opencode", "qwen" })
+  T.eq(
+    names,
+    { "claude", "cloud", "codex", "cursor", "cursor-headless", "demo", "gemini", "goose", "opencode", "qwen" }
+  )
   for name, preset in pairs(agents) do
     T.ok(preset.agent.install_hint, name .. " has no hint")
-    T.ok(name == "demo" or preset.install, name .. " has no install command")
+    T.ok(name == "demo" or name == "cloud" or preset.install, name .. " has no install command")
   end
   T.eq(agents.cursor.spec.command, { "agent", "acp" })
   T.eq(agents.cursor.spec.auth_method, "cursor_login")

@@ -398,9 +398,6 @@ function M.spec(name, agent)
     env.CURSOR_API_KEY = key or env.CURSOR_API_KEY
     env.CURSOR_AUTH_TOKEN = token or env.CURSOR_AUTH_TOKEN
   end
-  if name == "cloud" then
-    env = vim.tbl_extend("keep", env, require("cursor_agent.cloud.client").env())
-  end
   local command, fallback = resolve(name, agent, agent.command, flags) or {}, nil ---@type string[], string[]?
   if agent.command[1] == ADAPTER or (agent.cursor and agent.backend == "headless") then
     command = headless(agent, flags)

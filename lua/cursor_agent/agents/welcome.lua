@@ -28,7 +28,7 @@ local function installed()
   return vim.tbl_filter(function(name)
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
     -- The same program as `cursor`, which is offered already.
-    return name ~= "demo" and name ~= "cursor-headless" and presets.is_installed(agent)
+    return name ~= "demo" and name ~= "cloud" and name ~= "cursor-headless" and presets.is_installed(agent)
   end, config.agent_names())
 end
 

@@ -8,12 +8,13 @@ local M = {}
 
 local used = false
 
+---What is said of cloud agents.
+local cloud = ""
+
 ---Cheap enough for every redraw: it reads the last status and asks nothing.
 ---@return string
 function M.text()
   used = true
-  local watch = package.loaded["cursor_agent.cloud.watch"]
-  local cloud = watch and watch.text() or ""
   local chat = chats.current()
   if not chat then
     return cloud
@@ -40,6 +41,12 @@ function M.text()
     words[#words + 1] = cloud
   end
   return table.concat(words, " ")
+end
+
+---@param words string of the cloud agents that work or ask; empty for none
+function M.set_cloud(words)
+  cloud = words
+  M.redraw()
 end
 
 ---Redraws statuslines if one shows this text.

@@ -3,6 +3,7 @@
 local config = require("cursor_agent.config")
 local events = require("cursor_agent.bridge.events")
 local paths = require("cursor_agent.bridge.paths")
+local variables = require("cursor_agent.cloud.env")
 
 local M = {}
 
@@ -33,7 +34,6 @@ local M = {}
 ---@field signature string what it was started with
 
 local process ---@type cursor_agent.cloud.Process?
-local hello ---@type { url: string, demo: boolean, version: string }?
 
 ---@return string
 local function program()
@@ -44,27 +44,6 @@ end
 ---@return boolean
 function M.is_demo()
   return config.get().cloud.url == "demo"
-end
-
----The variables of the environment that say where the API is and what the key is. Never arguments: those can be seen.
----@return table<string, string>
-function M.env()
-  local cloud = config.get().cloud
-  local env = {} ---@type table<string, string>
-  if M.is_demo() then
-    env.CURSOR_API_KEY = "key_fake"
-    env.CURSOR_API_URL = hello and hello.demo and hello.url or nil
-    return env
-  end
-  env.CURSOR_API_URL = cloud.url
-  if type(cloud.api_key) == "string" then
-    env.CURSOR_API_KEY = cloud.api_key --[[@as string]]
-  elseif cloud.api_key then
-    -- Empty: the command is asked, not the environment.
-    env.CURSOR_API_KEY = ""
-    env.CURSOR_API_KEY_COMMAND = vim.json.encode(cloud.api_key)
-  end
-  return env
 end
 
 ---@param of cursor_agent.cloud.Process
@@ -99,7 +78,7 @@ end
 
 ---@return cursor_agent.cloud.Process?, string?
 local function start()
-  local env = M.env()
+  local env = variables.of(config.get().cloud)
   local demo = M.is_demo()
   local signature = demo and "demo" or vim.inspect(env)
   if process and process.signature == signature then
@@ -110,10 +89,7 @@ local function start()
     return nil, "cursor-agent-cloud is missing: :CursorAgent build installs it"
   end
   local this = { waiting = {}, next_id = 1, rest = "", stderr = "", signature = signature }
-  local command = { program(), "rpc" }
-  if demo then
-    command[3] = "--demo"
-  end
+  local command = { program(), "rpc", demo and "--demo" or nil }
   local ok, system = pcall(vim.system, command, {
     stdin = true,
     env = env,
@@ -141,7 +117,7 @@ local function start()
   }, function(result)
     vim.schedule(function()
       if process == this then
-        process, hello = nil, nil
+        process, variables.demo_url = nil, nil
       end
       local why = vim.trim(this.stderr):gsub("^cursor%-agent%-cloud: ", "")
       local said = why ~= "" and why or ("cursor-agent-cloud ended (code %d)"):format(result.code)
@@ -153,9 +129,6 @@ local function start()
   end
   this.system = system
   process = this --[[@as cursor_agent.cloud.Process]]
-  M.request("hello", {}, function(result)
-    hello = result
-  end)
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_cloud", {}),
     desc = "cursor-agent: end the program for cloud agents",
@@ -185,7 +158,7 @@ end
 ---@param callback fun(hello: { url: string, demo: boolean }?, message: string?)
 function M.ready(callback)
   M.request("hello", {}, function(result, message)
-    hello = result or hello
+    variables.demo_url = result and result.demo and result.url or nil
     callback(result, message)
   end)
 end
@@ -199,7 +172,7 @@ end
 ---Ends the program.
 function M.stop()
   local old = process
-  process, hello = nil, nil
+  process, variables.demo_url = nil, nil
   if old then
     pcall(function()
       old.system:write(nil)

@@ -3,7 +3,9 @@
 -- A thousand lines are drawn in slices; colours are put on the lines that are on the screen only.
 
 local client = require("cursor_agent.cloud.client")
+local clock = require("cursor_agent.bridge.clock")
 local config = require("cursor_agent.config")
+local format = require("cursor_agent.render.format")
 local rows = require("cursor_agent.cloud.rows")
 local watch = require("cursor_agent.cloud.watch")
 
@@ -69,15 +71,13 @@ end
 
 ---@return number ms by the server's clock
 local function now_ms()
-  local s, us = vim.uv.gettimeofday()
-  return s * 1000 + us / 1000 + view.skew_ms
+  return clock.now_ms() + view.skew_ms
 end
 
 ---@param server_ms number?
 local function set_clock(server_ms)
   if server_ms then
-    local s, us = vim.uv.gettimeofday()
-    view.skew_ms = server_ms - (s * 1000 + us / 1000)
+    view.skew_ms = server_ms - clock.now_ms()
   end
 end
 
@@ -108,19 +108,37 @@ local function head()
   }
 end
 
----The line after the agents.
----@return string
+---@param text string
+---@param cells integer
+---@return string[]
+local function wrap(text, cells)
+  local lines, line = {}, "" ---@type string[], string
+  for word in text:gmatch("%S+") do
+    if line ~= "" and format.width(line .. " " .. word) > cells then
+      lines[#lines + 1] = " " .. line
+      line = word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = " " .. line
+  return lines
+end
+
+---The lines after the agents.
+---@return string[]
 local function foot()
   if view.problem then
-    return " " .. view.problem:gsub("%s+", " ")
+    local win = window()
+    return wrap(view.problem, (win and vim.api.nvim_win_get_width(win) or 80) - 2)
   elseif view.loading then
-    return " Loading…"
+    return { " Loading…" }
   elseif #view.list == 0 then
-    return " No cloud agents yet: n starts one."
+    return { " No cloud agents yet: n starts one." }
   elseif #view.shown == 0 then
-    return " None matches the filter; <BS> clears it."
+    return { " None matches the filter; <BS> clears it." }
   end
-  return ""
+  return { "" }
 end
 
 ---@param buf integer
@@ -138,8 +156,7 @@ local function draw_edges()
   local buf = buffer()
   if buf then
     put(buf, 0, HEAD, head())
-    local last = vim.api.nvim_buf_line_count(buf)
-    put(buf, last - 1, last, { foot() })
+    put(buf, HEAD + #view.shown, -1, foot())
   end
 end
 
@@ -167,6 +184,7 @@ local function append(list, done)
       return
     end
     local lines = {} ---@type string[]
+    local last = HEAD + #view.shown
     local stop = math.min(at + SLICE - 1, #list)
     for i = at, stop do
       if rows.matches(list[i], view.filter) then
@@ -175,8 +193,7 @@ local function append(list, done)
       end
     end
     at = stop + 1
-    local last = vim.api.nvim_buf_line_count(buf)
-    put(buf, last - 1, last - 1, lines)
+    put(buf, last, last, lines)
     if at <= #list then
       vim.defer_fn(step, 1)
     else
@@ -199,7 +216,7 @@ function M.draw(done)
   view.shown = {}
   local win = window()
   local cursor = win and vim.api.nvim_win_get_cursor(win)
-  put(buf, 0, -1, vim.list_extend(head(), { foot() }))
+  put(buf, 0, -1, vim.list_extend(head(), foot()))
   append(view.list, function()
     if win and cursor and vim.api.nvim_win_is_valid(win) then
       local line = math.min(cursor[1], HEAD + math.max(#view.shown, 1))
@@ -507,12 +524,13 @@ vim.api.nvim_set_decoration_provider(NS, {
 ---Opens the dashboard and asks for the agents.
 ---@return boolean?, string?
 function M.open()
+  require("cursor_agent.colour.highlights").setup()
   local buf = buffer()
   if not buf then
     buf = vim.api.nvim_create_buf(false, true)
     vim.api.nvim_buf_set_name(buf, NAME)
     vim.bo[buf].bufhidden = "hide"
-    put(buf, 0, -1, vim.list_extend(head(), { foot() }))
+    put(buf, 0, -1, vim.list_extend(head(), foot()))
     vim.bo[buf].filetype = "cursoragent-cloud"
     require("cursor_agent.keys").map(buf, "cloud")
   end

@@ -34,15 +34,14 @@ end
 function M.web_url(remote)
   local bare = vim.trim(remote):gsub("/+$", ""):gsub("%.git$", "")
   local scheme, rest = bare:match("^(%a+)://(.*)$")
-  if scheme == "https" or scheme == "http" or scheme == "ssh" or scheme == "git" then
-    rest = rest:gsub("^[^/]*@", "")
-    local host, path = rest:match("^([^/]*)(.*)$")
-    return "https://" .. host:gsub(":%d+$", "") .. path
+  if rest and (scheme == "https" or scheme == "http" or scheme == "ssh" or scheme == "git") then
+    -- Without who and without the port.
+    return "https://" .. rest:gsub("^[^/]*@", ""):gsub("^([^/:]*):%d+", "%1")
   elseif scheme then
     return (bare:gsub("^file://", ""))
   end
   local host, path = bare:match("^([^/:]+):(.*)$")
-  if host then
+  if host and path then
     return "https://" .. host:gsub("^.*@", "") .. "/" .. path:gsub("^/+", "")
   end
   return bare
@@ -53,7 +52,11 @@ end
 function M.place(cwd, callback)
   git(cwd, { "rev-parse", "--show-toplevel" }, function(root, why)
     if not root then
-      callback(nil, why:find("not a git repository") and ("%s is not in a git repository"):format(vim.fn.fnamemodify(cwd, ":~")) or why)
+      callback(
+        nil,
+        why:find("not a git repository") and ("%s is not in a git repository"):format(vim.fn.fnamemodify(cwd, ":~"))
+          or why
+      )
       return
     end
     root = vim.trim(root)
@@ -108,7 +111,10 @@ local function clone_of(row, callback)
     if not place then
       callback(nil, why)
     elseif M.web_url(row.repo_url or ""):lower() ~= place.url:lower() then
-      callback(nil, ("“%s” works on %s, and this is %s: open Neovim in a clone of it"):format(row.name, row.repo, place.url))
+      callback(
+        nil,
+        ("“%s” works on %s, and this is %s: open Neovim in a clone of it"):format(row.name, row.repo, place.url)
+      )
     else
       callback(place)
     end
@@ -203,7 +209,10 @@ function M.checkout(row, callback)
             callback(row.branch)
           end
           if exists then
-            git(place.root, { "switch", row.branch }, function(out, trouble)
+            git(place.root, {
+              "switch",
+              row.branch --[[@as string]],
+            }, function(out, trouble)
               if not out then
                 callback(nil, trouble)
                 return
@@ -211,7 +220,13 @@ function M.checkout(row, callback)
               git(place.root, { "merge", "--ff-only", head }, done)
             end)
           else
-            git(place.root, { "switch", "-c", row.branch, "--track", place.remote .. "/" .. row.branch }, done)
+            git(place.root, {
+              "switch",
+              "-c",
+              row.branch --[[@as string]],
+              "--track",
+              place.remote .. "/" .. row.branch,
+            }, done)
           end
         end)
       end)

@@ -34,7 +34,8 @@ end
 ---@param lines string[]
 ---@param filetype? string
 local function show(name, lines, filetype)
-  require("cursor_agent.window.scratch").open(lines, { name = "cloud " .. name, filetype = filetype })
+  local opts = { name = "cloud " .. name, filetype = filetype, float = filetype == nil }
+  require("cursor_agent.window.scratch").open(lines, opts)
 end
 
 ---What can be done with an agent, by the name of the subcommand.
@@ -48,7 +49,7 @@ function verbs.open(id)
       failed(message)
       return
     end
-    notify.report(require("cursor_agent").load(id, { agent = "cloud" }))
+    notify.report(require("cursor_agent.chat.sessions").load(id, { agent = "cloud" }))
   end)
 end
 
@@ -111,7 +112,10 @@ end
 function verbs.delete(id)
   with_row(id, function(row)
     local question = ("Delete the cloud agent “%s” (%s) for good?"):format(row.name, row.id)
-    if vim.fn.confirm(question, "&Yes\n&No", 2) ~= 1 then
+    local answer = vim.fn.confirm(question, "&Yes\n&No", 2)
+    -- Else the question and the next message together ask for <CR>.
+    vim.cmd.redraw()
+    if answer ~= 1 then
       notify.notify("nothing was deleted", "info")
       return
     end
@@ -249,9 +253,12 @@ local plain = {
         failed(message)
         return
       end
-      show("models", vim.tbl_map(function(model)
-        return ("%-24s %s  %s"):format(model.id, model.displayName or "", model.description or "")
-      end, models))
+      show(
+        "models",
+        vim.tbl_map(function(model)
+          return ("%-24s %s  %s"):format(model.id, model.displayName or "", model.description or "")
+        end, models)
+      )
     end)
     return true
   end,
@@ -261,9 +268,12 @@ local plain = {
         failed(message)
         return
       end
-      show("repos", vim.tbl_map(function(repo)
-        return repo.url
-      end, repos))
+      show(
+        "repos",
+        vim.tbl_map(function(repo)
+          return repo.url
+        end, repos)
+      )
     end)
     return true
   end,
@@ -272,7 +282,8 @@ local plain = {
 ---@param text string
 ---@return boolean?, string?
 function M.run(text)
-  local verb, rest = text:match("^(%S*)%s*(.*)$")
+  local verb, rest = text:match("^(%S*)%s*(.*)$") --[[@as string, string]]
+  rest = rest or ""
   if verb == "" then
     return dashboard.open()
   elseif plain[verb] then

@@ -15,6 +15,7 @@ local M = {}
 ---@field mode string
 ---@field auto_pr boolean
 ---@field branch string?
+---@field name string? Cursor's own choice otherwise
 ---@field images string[] paths
 ---@field note string? what git says of the branch
 
@@ -77,7 +78,10 @@ local function confirm(new, done)
     notify.notify("the prompt is empty: nothing was sent", "warn")
     return
   end
-  if vim.fn.confirm(M.summary(new), "&Yes\n&No", 1) ~= 1 then
+  local answer = vim.fn.confirm(M.summary(new), "&Yes\n&No", 1)
+  -- Else the question and the next message together ask for <CR>.
+  vim.cmd.redraw()
+  if answer ~= 1 then
     notify.notify("nothing was sent", "info")
     return
   end
@@ -89,6 +93,7 @@ local function confirm(new, done)
     mode = new.mode,
     auto_pr = new.auto_pr,
     branch = new.branch,
+    name = new.name,
     image_paths = #new.images > 0 and new.images or nil,
   }
   client.request("create", params, function(row, message)
@@ -97,7 +102,10 @@ local function confirm(new, done)
       return
     end
     require("cursor_agent.cloud.dashboard").add(row)
-    notify.notify(("cloud agent “%s” started on %s (%s)"):format(row.name, row.repo or "no repository", row.id), "info")
+    notify.notify(
+      ("cloud agent “%s” started on %s (%s)"):format(row.name, row.repo or "no repository", row.id),
+      "info"
+    )
     if done then
       done(row)
     end
@@ -115,6 +123,7 @@ local function as_lines(new)
     "mode: " .. new.mode,
     "pull request: " .. (new.auto_pr and "yes" or "no"),
     "branch: " .. (new.branch or ""),
+    "name: " .. (new.name or ""),
     "images: " .. table.concat(new.images, ", "),
     "---",
   }
@@ -171,6 +180,7 @@ function M.read(lines)
     mode = mode,
     auto_pr = pr == "yes",
     branch = given("branch"),
+    name = given("name"),
     images = images,
   }
 end
@@ -204,7 +214,9 @@ local function edit(new, name)
       vim.schedule(send)
     end, { buffer = buf, desc = "cursor-agent: start the cloud agent" })
   end
-  vim.api.nvim_win_set_cursor(0, { vim.api.nvim_buf_line_count(buf), 0 })
+  -- What will be sent is read from its beginning, a prompt is typed at the end.
+  vim.cmd.stopinsert()
+  vim.api.nvim_win_set_cursor(0, { new.text == "" and vim.api.nvim_buf_line_count(buf) or 1, 0 })
   notify.notify("nothing was sent yet: <C-s> or :w starts the agent, :q! drops it", "info")
 end
 
@@ -277,7 +289,10 @@ function M.send(chat)
         while shown:find(fence, 1, true) do
           fence = fence .. "`"
         end
-        vim.list_extend(text, { "", "## Changes that are not committed: apply them first", "", fence .. "diff", shown, fence })
+        vim.list_extend(
+          text,
+          { "", "## Changes that are not committed: apply them first", "", fence .. "diff", shown, fence }
+        )
       end
       local redacted = require("cursor_agent.bridge.redact").text(table.concat(text, "\n"))
       local new = with(place, redacted)
@@ -287,6 +302,7 @@ function M.send(chat)
       if not place then
         new.repo, new.ref = "https://github.com/acme/app", "main"
       end
+      new.name = require("cursor_agent.render.format").first_line(prompt, 60)
       edit(new, "cloud send")
     end
     if place then

@@ -141,7 +141,11 @@ end
 ---@return string
 function M.filter_words(filter)
   local words = {} ---@type string[]
-  for _, word in ipairs({ filter.state or false, filter.repo or false, filter.text and "“" .. filter.text .. "”" or false }) do
+  for _, word in ipairs({
+    filter.state or false,
+    filter.repo or false,
+    filter.text and "“" .. filter.text .. "”" or false,
+  }) do
     words[#words + 1] = word or nil
   end
   return #words > 0 and table.concat(words, ", ") or "all"

@@ -1,6 +1,7 @@
 -- Cloud agents that work: followed by the companion program, and told of when they end or ask.
 
 local client = require("cursor_agent.cloud.client")
+local events = require("cursor_agent.bridge.events")
 local rows = require("cursor_agent.cloud.rows")
 
 local M = {}
@@ -10,11 +11,22 @@ local watched = {}
 ---@type table<string, boolean> asked a question that was not answered yet
 local asking = {}
 
-local function changed()
-  local statusline = package.loaded["cursor_agent.chat.statusline"]
-  if statusline then
-    statusline.redraw()
+---What is watched, in words; empty without anything.
+---@return string
+local function words()
+  local count, questions = vim.tbl_count(watched), vim.tbl_count(asking)
+  local list = {} ---@type string[]
+  if count > 0 then
+    list[#list + 1] = ("%d running"):format(count)
   end
+  if questions > 0 then
+    list[#list + 1] = ("%d asking"):format(questions)
+  end
+  return #list > 0 and "cloud " .. table.concat(list, ", ") or ""
+end
+
+local function changed()
+  events.emit("cloud watched", words())
 end
 
 local function tell_program()
@@ -60,8 +72,7 @@ end
 ---@param id string
 ---@return boolean
 local function in_view(id)
-  local registry = package.loaded["cursor_agent.chat.registry"]
-  local chat = registry and registry.find(id)
+  local chat = require("cursor_agent.chat.registry").find(id)
   return chat ~= nil and require("cursor_agent.chat.layout").chat_window(chat) ~= nil
 end
 
@@ -83,13 +94,25 @@ function M.ended(params)
   local took = row.elapsed_ms and (" after " .. format.duration(row.elapsed_ms)) or ""
   local first = row.result and format.first_line(row.result, 100) or ""
   local attention = require("cursor_agent.decide.attention")
-  if row.state == "asks" then
-    attention.say(("cloud agent “%s” asks: %s"):format(row.name, format.first_line(vim.trim(row.result):match("[^\n]*$"), 100)), "warn")
+  if row.state == "asks" and row.result then
+    attention.say(
+      ("cloud agent “%s” asks: %s"):format(
+        row.name,
+        format.first_line(vim.trim(row.result):match("[^\n]*$") or "", 100)
+      ),
+      "warn"
+    )
   elseif row.state == "finished" then
-    attention.say(("cloud agent “%s” finished%s%s"):format(row.name, took, first ~= "" and ": " .. first or ""), "info")
+    attention.say(
+      ("cloud agent “%s” finished%s%s"):format(row.name, took, first ~= "" and ": " .. first or ""),
+      "info"
+    )
   else
     local why = row.why and ": " .. format.first_line(row.why, 100) or ""
-    attention.say(("cloud agent “%s” ended%s (%s)%s"):format(row.name, took, rows.state(row.state).words, why), "error")
+    attention.say(
+      ("cloud agent “%s” ended%s (%s)%s"):format(row.name, took, rows.state(row.state).words, why),
+      "error"
+    )
   end
 end
 
@@ -99,22 +122,11 @@ function M.lost(params)
   local row = watched[params.id]
   if row then
     M.forget(params.id)
-    require("cursor_agent.notify").notify(("cloud agent “%s” is no longer watched. %s"):format(row.name, params.message), "warn")
+    require("cursor_agent.notify").notify(
+      ("cloud agent “%s” is no longer watched. %s"):format(row.name, params.message),
+      "warn"
+    )
   end
-end
-
----What is watched, for a statusline; empty without anything.
----@return string
-function M.text()
-  local count, questions = vim.tbl_count(watched), vim.tbl_count(asking)
-  local words = {} ---@type string[]
-  if count > 0 then
-    words[#words + 1] = ("%d running"):format(count)
-  end
-  if questions > 0 then
-    words[#words + 1] = ("%d asking"):format(questions)
-  end
-  return #words > 0 and "cloud " .. table.concat(words, ", ") or ""
 end
 
 return M

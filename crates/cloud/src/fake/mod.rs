@@ -1,7 +1,8 @@
 //! The API itself on loopback, with its faults: for tests, for the demo, and to be tried with Cursor's own SDK.
 //!
 //! [`world`] answers, [`script`] plays what agents do, [`faults`] is what goes wrong, [`http`] the bytes.
-//! Tests in other languages make faults with `POST /fake/faults` and read what was asked from `GET /fake/requests`.
+//! Tests in other languages make faults with `POST /fake`, or with a line on stdin of `cursor-agent-cloud fake`: an object with `faults`,
+//! `expire_key`, `expire_streams` and `forget_keys`, each optional. The answer has all `agents` and `requests` so far.
 
 pub mod faults;
 mod http;
@@ -146,6 +147,12 @@ impl Fake {
             }
         }
         self.shared.news.notify_waiters();
+    }
+
+    /// Does what a line of JSON asks for, as `POST /fake` does; see the top of this file.
+    #[must_use]
+    pub fn control(&self, line: &str) -> String {
+        obey(&self.shared, line.as_bytes()).to_string()
     }
 
     /// How many agents there are.
@@ -475,42 +482,7 @@ async fn chunk(wire: &mut Wire, bytes: &[u8]) -> io::Result<()> {
 }
 
 async fn control(shared: &Shared, wire: &mut Wire, request: &Request) -> io::Result<()> {
-    let body = match (
-        request.method.as_str(),
-        request.path.get(1).map(String::as_str),
-    ) {
-        ("GET", Some("requests")) => json!(*lock(&shared.requests)),
-        ("GET", Some("agents")) => {
-            let world = lock(&shared.world);
-            world
-                .agents
-                .iter()
-                .map(
-                    |agent| json!({ "id": agent.id, "name": agent.name, "runs": agent.runs.len() }),
-                )
-                .collect()
-        }
-        ("POST", _) => match serde_json::from_slice::<Control>(&request.body) {
-            Ok(control) => {
-                if let Some(faults) = control.faults {
-                    *lock(&shared.faults) = faults;
-                }
-                let mut world = lock(&shared.world);
-                world.key_expired |= control.expire_key;
-                world.forgets_keys |= control.forget_keys;
-                if control.expire_streams {
-                    for agent in &mut world.agents {
-                        for run in &mut agent.runs {
-                            run.expired = true;
-                        }
-                    }
-                }
-                json!({ "ok": true })
-            }
-            Err(error) => json!({ "ok": false, "why": error.to_string() }),
-        },
-        _ => json!({ "ok": false }),
-    };
+    let body = obey(shared, &request.body);
     send(
         shared,
         wire,
@@ -521,4 +493,31 @@ async fn control(shared: &Shared, wire: &mut Wire, request: &Request) -> io::Res
         &What::Nothing,
     )
     .await
+}
+
+/// Does what a test asks for, and says what there is and what was asked so far.
+fn obey(shared: &Shared, text: &[u8]) -> Value {
+    let control = match serde_json::from_slice::<Control>(text) {
+        Ok(control) => control,
+        Err(error) => return json!({ "problem": error.to_string() }),
+    };
+    if let Some(faults) = control.faults {
+        *lock(&shared.faults) = faults;
+    }
+    let mut world = lock(&shared.world);
+    world.key_expired |= control.expire_key;
+    world.forgets_keys |= control.forget_keys;
+    if control.expire_streams {
+        for agent in &mut world.agents {
+            for run in &mut agent.runs {
+                run.expired = true;
+            }
+        }
+    }
+    let agents: Vec<Value> = world
+        .agents
+        .iter()
+        .map(|agent| json!({ "id": agent.id, "name": agent.name, "repo": agent.repo, "runs": agent.runs.len() }))
+        .collect();
+    json!({ "agents": agents, "requests": *lock(&shared.requests) })
 }

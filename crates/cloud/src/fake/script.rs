@@ -57,6 +57,11 @@ pub fn play(agent: &str, prompt: &str, mode: Option<&str>) -> Script {
         "userMessage": { "type": "user_message", "session_id": agent, "text": prompt },
     })];
     let lower = prompt.to_lowercase();
+    let says = |wanted: &str| {
+        lower
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| word == wanted)
+    };
     updates.push(json!({ "type": "step-started", "stepId": 1 }));
     updates.push(json!({ "type": "thinking-delta", "text": "I look at the project first — what is there, " }));
     updates.push(json!({ "type": "thinking-delta", "text": "and what the tests say." }));
@@ -73,7 +78,7 @@ pub fn play(agent: &str, prompt: &str, mode: Option<&str>) -> Script {
         &read,
         &json!({ "content": source, "totalLines": 3, "fileSize": source.len() }),
     ));
-    if lower.contains("fail") {
+    if says("fail") {
         updates.extend(words("That is as far as I get."));
         let end = End::Failed("The quota of this month is used up".to_owned());
         return Script {
@@ -111,14 +116,14 @@ pub fn play(agent: &str, prompt: &str, mode: Option<&str>) -> Script {
     let command = json!({ "command": "cargo test parser", "workingDirectory": "/workspace" });
     let output = json!({ "exitCode": 0, "signal": "", "stdout": "test parser ... ok\n", "stderr": "", "executionTime": 2400 });
     updates.extend(tool("call-shell", "shell", &command, &output));
-    if lower.contains("hang") {
+    if says("hang") {
         return Script {
             updates,
             end: End::Never,
             changes: false,
         };
     }
-    let last = if lower.contains("question") {
+    let last = if says("question") {
         "Which store should sessions use: SQLite or JSON lines?"
     } else {
         "Lists accept a trailing comma now. The tests pass."

@@ -31,7 +31,7 @@ cursor-agent-cloud: Cursor's cloud agents for Neovim
       unarchive, delete, artifacts, download, usage, watch; with --demo, an embedded fake instead of Cursor
 
   cursor-agent-cloud fake [--port N] [--agents N] [--pace MS] [--skew MS] [--key KEY]
-      a fake of Cursor's API on loopback; prints its URL and runs until stdin ends
+      a fake of Cursor's API on loopback; prints its URL and runs until stdin ends; a line of JSON on stdin makes faults
 
   --help, --version
 
@@ -182,11 +182,18 @@ async fn serve_fake(options: Options) -> std::io::Result<()> {
     writeln!(stdout, "{}", fake.url())?;
     stdout.flush()?;
     // Not tokio's stdin: its read cannot be dropped.
-    let (ended, end) = tokio::sync::oneshot::channel();
+    let (line, mut lines) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        let _ = ended.send(());
+        for read in std::io::stdin().lines() {
+            let Ok(read) = read else { break };
+            if line.send(read).is_err() {
+                break;
+            }
+        }
     });
-    let _ = end.await;
+    while let Some(line) = lines.recv().await {
+        writeln!(stdout, "{}", fake.control(&line))?;
+        stdout.flush()?;
+    }
     Ok(())
 }
