@@ -107,7 +107,7 @@ case("the dashboard shows, filters and works by keys", { "--agents", "9", "--pac
   nvim:keys("D")
   nvim:wait_screen("for good?")
   nvim:keys("y")
-  expect_message(nvim, "was deleted")
+  expect_message(nvim, "“Fix flaky tests” was deleted")
   T.eq(#cloud:tell().agents, 8)
   nvim:keys("g?")
   nvim:wait_screen("In the list of cloud agents")

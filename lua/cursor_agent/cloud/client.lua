@@ -89,7 +89,7 @@ local function start()
     return nil, "cursor-agent-cloud is missing: :CursorAgent build installs it"
   end
   local this = { waiting = {}, next_id = 1, rest = "", stderr = "", signature = signature }
-  local command = { program(), "rpc", demo and "--demo" or nil }
+  local command = demo and { program(), "rpc", "--demo" } or { program(), "rpc" }
   local ok, system = pcall(vim.system, command, {
     stdin = true,
     env = env,

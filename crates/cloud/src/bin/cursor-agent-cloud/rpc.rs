@@ -296,16 +296,16 @@ impl Service {
                 self.remember(run);
             }
             if told.elapsed() >= GATHER && !rows.is_empty() {
-                self.tell(std::mem::take(&mut rows));
+                self.tell(&std::mem::take(&mut rows));
                 told = Instant::now();
             }
         }
         if !rows.is_empty() {
-            self.tell(rows);
+            self.tell(&rows);
         }
     }
 
-    fn tell(&self, rows: Vec<Value>) {
+    fn tell(&self, rows: &[Value]) {
         self.peers.notify(
             "rows",
             json!({ "rows": rows, "now": self.client.server_now_ms() }),
@@ -445,7 +445,7 @@ impl Service {
         let Some(run) = self.newest(&agent).await? else {
             return Ok(());
         };
-        self.tell(vec![self.row(&agent, Some(&run))]);
+        self.tell(&[self.row(&agent, Some(&run))]);
         let ended = if run.status.is_over() {
             run
         } else {
@@ -458,7 +458,7 @@ impl Service {
                             status,
                             ..run.clone()
                         };
-                        self.tell(vec![self.row(&agent, Some(&now))]);
+                        self.tell(&[self.row(&agent, Some(&now))]);
                     }
                     Event::Ended(run) => ended = Some(*run),
                     Event::Update(_) | Event::Interrupted(_) => {}
