@@ -83,6 +83,21 @@ case("the dashboard shows, filters and works by keys", { "--agents", "9", "--pac
   nvim:wait(function()
     return #lines(nvim) == 9
   end, "all agents")
+  -- Stop and follow up.
+  nvim:keys("gg2jx")
+  expect_message(nvim, "“Fix flaky tests” was stopped")
+  nvim:wait_screen("2 stopped")
+  nvim:keys("fhang on<CR>")
+  expect_message(nvim, "sent to “Fix flaky tests”")
+  nvim:wait_screen("2 running")
+  T.contains(requests(cloud:tell().requests, "POST", "/runs")[1].body, "hang on")
+  -- The page, when there is no pull request.
+  nvim:lua("vim.ui.open = function(address) _G.opened = address end")
+  nvim:keys("p")
+  nvim:wait("_G.opened ~= nil", "the page to be opened")
+  T.contains(nvim:lua("return _G.opened"), "cursor.com/agents?id=bc-")
+  nvim:keys("jp")
+  nvim:wait("_G.opened:find('/pull/') ~= nil", "the pull request to be opened")
   -- Usage, artifacts, archive, delete with a question.
   nvim:keys("gg3j")
   nvim:keys("u")
