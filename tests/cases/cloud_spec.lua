@@ -186,15 +186,24 @@ case(
   "its end and its question are told, and nothing is asked when nothing is watched",
   { "--pace", "10" },
   function(nvim, cloud)
-    nvim:lua("vim.fn.confirm = function() return 1 end")
+    nvim:lua("vim.fn.confirm = function(text) _G.asked = text; return 1 end")
     nvim:lua(
       "require('cursor_agent.cloud.git').place = function(_, done) done({ root = '/', remote = 'origin', url = 'https://github.com/acme/app', branch = 'new', pushed = false, ahead = 0, dirty = false }) end"
     )
     nvim:cmd("CursorAgent cloud new a question, please")
     expect_message(nvim, "“a question, please” asks: Which store should sessions use: SQLite or JSON lines?")
     T.eq(nvim:lua("return require('cursor_agent').statusline()"), "cloud 1 asking")
+    T.contains(nvim:lua("return _G.asked"), "the branch new was not pushed: Cursor cannot see it")
     nvim:cmd("CursorAgent cloud new fail, please")
     expect_message(nvim, "The quota of this month is used up")
+    -- Without a prompt, the settings are shown first.
+    nvim:cmd("CursorAgent cloud new")
+    nvim:wait_screen("repository: https://github.com/acme/app")
+    nvim:cmd("%s/^mode: agent/mode: plan/")
+    nvim:keys("GAThink it over<Esc><C-s>")
+    expect_message(nvim, "“Think it over” finished")
+    local sent = vim.json.decode(requests(cloud:tell().requests, "POST", "/v1/agents")[3].body)
+    T.eq({ sent.mode, sent.prompt.text, sent.autoCreatePR }, { "plan", "Think it over", true })
     local before = #cloud:tell().requests
     vim.wait(300)
     T.eq(#cloud:tell().requests, before)
