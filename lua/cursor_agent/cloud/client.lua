@@ -21,7 +21,8 @@ local M = {}
 ---@field run string?
 ---@field created_ms integer?
 ---@field updated_ms integer?
----@field elapsed_ms number?
+---@field elapsed_ms number? of the newest run
+---@field started_ms integer? of the newest run
 ---@field why string?
 ---@field result string?
 

@@ -160,6 +160,10 @@ end
 function verbs.browse(id)
   with_row(id, function(row)
     local address = row.pr or row.url
+    if client.is_demo() then
+      notify.notify(("the demo opens no browser: it would be %s"):format(address), "info")
+      return
+    end
     local _, why = vim.ui.open(address)
     if why then
       failed(("%s (%s)"):format(address, why))

@@ -95,8 +95,8 @@ function M.line(row, width, now_ms, icons)
   local name_cells = math.max(math.floor(room * 0.5), 14)
   local place_cells = math.max(room - name_cells, 12)
   local elapsed = row.elapsed_ms
-  if state.live and row.created_ms and elapsed then
-    elapsed = math.max(elapsed, 0)
+  if state.live and row.started_ms then
+    elapsed = math.max(now_ms - row.started_ms, 0)
   end
   local parts = {
     { " " .. cell(icons[state.icon] or " ", 2), state.group },

@@ -530,6 +530,7 @@ impl Service {
         put("created_ms", json!(ms(&agent.created_at)));
         put("updated_ms", json!(ms(&agent.updated_at)));
         put("elapsed_ms", json!(elapsed));
+        put("started_ms", json!(run.and_then(|run| ms(&run.created_at))));
         put("why", json!(run.and_then(Run::failure)));
         put("result", json!(run.and_then(|run| run.result.as_ref())));
         row
