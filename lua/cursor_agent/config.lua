@@ -4,7 +4,7 @@ local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
----@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"key"|"keys"|"values"|"icons"|"rules"|"servers"|"pass"
+---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"key"|"keys"|"values"|"icons"|"rules"|"servers"|"pass"|"token"
 
 ---@class (exact) cursor_agent.config.Field
 ---@field path string dotted; `*` stands for any name
@@ -73,6 +73,20 @@ M.schema = {
     "pass",
     nil,
     "Which servers of Cursor's `mcp.json` this agent is given; `mcp.pass` otherwise."
+  ),
+  field(
+    "agents.*.paths",
+    "map",
+    nil,
+    "For an agent that runs in a container or over ssh: directories here, and where they are for the agent. Paths are "
+      .. "mapped both ways."
+  ),
+  field("agents.*.url", "string", nil, "The address of an agent that is reached by WebSocket, instead of `command`."),
+  field(
+    "agents.*.token",
+    "token",
+    nil,
+    "The bearer token for `url`: a string, a function, or a command that prints it."
   ),
   field("agents.*.additional_directories", "string[]", nil, "More directories the agent may work in."),
 
@@ -216,6 +230,9 @@ M.examples = {
   ["agents.*.options"] = '{ effort = "high", fast = "true" }',
   ["agents.*.mcp_servers"] = '{ { name = "git", command = "mcp-git", args = {}, env = {} } }',
   ["agents.*.mcp_pass"] = '{ "git" }',
+  ["agents.*.paths"] = '{ ["/home/me/app"] = "/work" }',
+  ["agents.*.url"] = '"ws://127.0.0.1:4170/acp"',
+  ["agents.*.token"] = '{ "pass", "show", "qwen" }',
   ["agents.*.additional_directories"] = '{ "/home/me/notes" }',
   ["keymaps.chat.*"] = '{ "<C-c>", "<Esc><Esc>" }',
   ["keymaps.prompt.*"] = '"<C-CR>"',
@@ -363,6 +380,12 @@ local TYPES = {
     test = function(v)
       local problems = require("cursor_agent.decide.policy").check(v)
       return #problems == 0, problems
+    end,
+  },
+  ["token"] = {
+    says = "a string, a function that returns one, or a command that prints it",
+    test = function(v)
+      return type(v) == "string" or type(v) == "function" or (type(v) == "table" and #v > 0 and all(v, is_index, is_string))
     end,
   },
   ["pass"] = {

@@ -387,6 +387,8 @@ impl Engine {
                 self.log("info", format!("{name}: not a message: {shown}"));
                 continue;
             };
+            let mut message = message;
+            agent.paths.receive(&mut message);
             let is_up = agent.is_up();
             match agent.peer.receive(message) {
                 // It was let go: nothing can be written to it any more, and nobody is to be asked for it.
@@ -597,6 +599,7 @@ impl Engine {
     fn write(&mut self, id: AgentId, line: Vec<u8>) {
         let now = self.now.mono_ms;
         if let Some(agent) = self.agents.get_mut(&id) {
+            let line = agent.paths.send(line);
             agent.log.push(now, Dir::Out, &line);
             let proc = agent.proc();
             self.effects.push(Effect::Write { proc, line });

@@ -6,7 +6,7 @@
 //!
 //! - [`agents`] — a process and its wire: `agent.rs` (what is known of one), `launch.rs` (how it is started, how it ended),
 //!   `connect.rs` (handshake, login), `sign_in.rs` (the key or token Cursor is started with), `failure.rs` (one that is
-//!   gone), `fallback.rs` (a program without `acp`), `cli_config.rs` (Cursor's own settings), `env.rs` (what agents
+//!   gone), `fallback.rs` (a program without `acp`), `cli_config.rs` (Cursor's own settings), `paths.rs` (those of an agent elsewhere), `env.rs` (what agents
 //!   inherit), `wire_log.rs` (what went over the wire).
 //! - [`sessions`] — a conversation: `session.rs`, `update.rs` (what an update does to it: pure), `start.rs` (new,
 //!   load, resume, list), `switch.rs` (modes, models,

@@ -382,6 +382,20 @@ local function is_acp_of_cli(agent)
   return vim.list_contains(agent.command, "acp") and (second == "acp" or (named and vim.startswith(second, "-")))
 end
 
+---Directories here and where they are for an agent elsewhere, as the library compares them.
+---@param paths table<string, string>?
+---@return table<string, string>?
+local function mapped(paths)
+  if not paths or not next(paths) then
+    return nil
+  end
+  local clean = {} ---@type table<string, string>
+  for here, there in pairs(paths) do
+    clean[vim.fs.normalize(vim.fn.fnamemodify(here, ":p"))] = there
+  end
+  return clean
+end
+
 ---What the library needs to know to start an agent: everything of an `OpenSpec` but the session's own parts.
 ---@param name string
 ---@param agent cursor_agent.Agent
@@ -420,6 +434,7 @@ function M.spec(name, agent)
     options = agent.options,
     mcp_servers = agent.mcp_servers --[[@as table[]?]],
     mcp_files = agent.mcp_pass,
+    paths = mapped(agent.paths),
     additional_directories = agent.additional_directories,
   },
     problem

@@ -177,6 +177,7 @@
 ---@field model string?
 ---@field options table<string, string|boolean>?
 ---@field mcp_servers table[]? as in session/new
+---@field paths table<string, string>? directories here and where they are for the agent
 ---@field mcp_files "all"|"user"|"none"|string[]|nil which servers of Cursor's mcp.json it is given
 ---@field additional_directories string[]?
 ---@field lookup boolean? only to look something up: no session is made

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::agents::env::Env;
 use crate::agents::launch::Launch;
+use crate::agents::paths::PathMap;
 use crate::agents::sign_in::Given;
 use crate::agents::wire_log::WireLog;
 use crate::ids::{AgentId, Key, Proc, ResultId};
@@ -45,6 +46,8 @@ pub struct AgentSpec {
     pub cursor: bool,
     /// What to run instead where the program does not know the command; empty when there is nothing.
     pub fallback: Vec<String>,
+    /// Directories here and where they are for the agent, which runs elsewhere.
+    pub paths: BTreeMap<String, String>,
 }
 
 /// An agent.
@@ -86,6 +89,8 @@ pub struct Agent {
     pub stderr_pieces: Pieces,
     /// What must not be shown.
     pub secrets: Secrets,
+    /// How its paths are called here.
+    pub paths: PathMap,
     /// What the user has to do to log in, when it waits for that.
     pub login: Option<Login>,
     /// Authenticate was tried in this process because a session was refused.
@@ -192,8 +197,10 @@ impl Agent {
         secrets.add_env(&spec.env);
         secrets.add_command(&spec.command);
         secrets.add_command(&spec.fallback);
+        let paths = PathMap::new(&spec.paths);
         Self {
             id,
+            paths,
             spec,
             generation: 0,
             fallen_back: false,

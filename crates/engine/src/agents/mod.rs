@@ -7,5 +7,6 @@ pub mod env;
 pub mod failure;
 pub mod fallback;
 pub mod launch;
+pub mod paths;
 pub mod sign_in;
 pub mod wire_log;
