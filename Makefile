@@ -19,13 +19,14 @@ define install_file
 endef
 
 build: ## build the library and the companion programs into lib/
-	$(CARGO) build --locked --release --target-dir $(TARGET_DIR) -p cursor-agent-nvim -p tools -p adapter -p cloud -p cloud-mcp
+	$(CARGO) build --locked --release --target-dir $(TARGET_DIR) -p cursor-agent-nvim -p tools -p adapter -p cloud -p cloud-mcp -p connect
 	@mkdir -p lib
 	$(call install_file,$(BUILT_LIBRARY),cursor_agent.so)
 	$(call install_file,$(RELEASE)/cursor-agent-demo,cursor-agent-demo)
 	$(call install_file,$(RELEASE)/cursor-agent-acp,cursor-agent-acp)
 	$(call install_file,$(RELEASE)/cursor-agent-cloud,cursor-agent-cloud)
 	$(call install_file,$(RELEASE)/cursor-agent-mcp,cursor-agent-mcp)
+	$(call install_file,$(RELEASE)/cursor-agent-connect,cursor-agent-connect)
 	@scripts/source-id >lib/built-from
 
 demo: build ## open the chat on the demo agent; without a terminal, play one turn and print it

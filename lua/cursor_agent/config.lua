@@ -385,7 +385,9 @@ local TYPES = {
   ["token"] = {
     says = "a string, a function that returns one, or a command that prints it",
     test = function(v)
-      return type(v) == "string" or type(v) == "function" or (type(v) == "table" and #v > 0 and all(v, is_index, is_string))
+      return type(v) == "string"
+        or type(v) == "function"
+        or (type(v) == "table" and #v > 0 and all(v, is_index, is_string))
     end,
   },
   ["pass"] = {
@@ -699,6 +701,9 @@ function M.get()
 
   local problems = vim.list_extend(global_problems, own_problems)
   for name, agent in pairs(config.agents) do
+    if agent.url then
+      agent.command = require("cursor_agent.agents.presets").connect_command(agent)
+    end
     if not agent.command or #agent.command == 0 then
       table.insert(problems, ("option `agents.%s.command` is missing"):format(name))
       config.agents[name] = nil

@@ -105,6 +105,7 @@ local function check_library()
     { "the headless adapter", "cursor-agent-acp" },
     { "the program for cloud agents", "cursor-agent-cloud" },
     { "the MCP server for cloud agents", "cursor-agent-mcp" },
+    { "the program for agents with an address", "cursor-agent-connect" },
   }) do
     local path = root .. "/lib/" .. program[2]
     if vim.fn.executable(path) == 0 then

@@ -42,6 +42,7 @@ T.case("every platform the installer can name is built by the release, under the
     T.eq(files[3].asset, "cursor-agent-acp-" .. triple)
     T.eq(files[4].asset, "cursor-agent-cloud-" .. triple)
     T.eq(files[5].asset, "cursor-agent-mcp-" .. triple)
+    T.eq(files[6].asset, "cursor-agent-connect-" .. triple)
   end
   local build = read("scripts/build-release")
   T.contains(build, '"$dir/cursor_agent-$target.$suffix"')
@@ -49,6 +50,7 @@ T.case("every platform the installer can name is built by the release, under the
   T.contains(build, '"$dir/cursor-agent-acp-$target"')
   T.contains(build, '"$dir/cursor-agent-cloud-$target"')
   T.contains(build, '"$dir/cursor-agent-mcp-$target"')
+  T.contains(build, '"$dir/cursor-agent-connect-$target"')
 end)
 
 T.case("the list of checksums that a release writes is the one that is read", function(child)
@@ -60,6 +62,7 @@ T.case("the list of checksums that a release writes is the one that is read", fu
     ["cursor-agent-acp-x"] = "adapter",
     ["cursor-agent-cloud-x"] = "cloud",
     ["cursor-agent-mcp-x"] = "server",
+    ["cursor-agent-connect-x"] = "connect",
     other = "no",
   }
   for name, text in pairs(files) do
@@ -86,6 +89,7 @@ T.case("the list of checksums that a release writes is the one that is read", fu
     ["cursor-agent-acp-x"] = vim.fn.sha256("adapter"),
     ["cursor-agent-cloud-x"] = vim.fn.sha256("cloud"),
     ["cursor-agent-mcp-x"] = vim.fn.sha256("server"),
+    ["cursor-agent-connect-x"] = vim.fn.sha256("connect"),
   })
 end)
 

@@ -20,7 +20,8 @@ echo "   Compiling cursor-agent-nvim" >&2
 /bin/cp '%s/lib/cursor-agent-acp' "$target/release/cursor-agent-acp"
 /bin/cp '%s/lib/cursor-agent-cloud' "$target/release/cursor-agent-cloud"
 /bin/cp '%s/lib/cursor-agent-mcp' "$target/release/cursor-agent-mcp"
-]]):format(T.root, T.root, T.root, T.root, T.root)
+/bin/cp '%s/lib/cursor-agent-connect' "$target/release/cursor-agent-connect"
+]]):format(T.root, T.root, T.root, T.root, T.root, T.root)
 
 ---@param name string
 ---@param run fun(child: harness.Child, plugin: harness.Plugin)
@@ -63,6 +64,7 @@ local function expect_installed(plugin)
     "cursor-agent-acp",
     "cursor-agent-cloud",
     "cursor-agent-mcp",
+    "cursor-agent-connect",
   }) do
     local file = assert(io.open(T.root .. "/lib/" .. name, "rb"))
     T.ok(file:read("*a") == plugin:read("lib/" .. name), name .. " is not the file that was built")

@@ -48,6 +48,9 @@ local root = require("cursor_agent.bridge.paths").root()
 -- Drives Cursor's CLI without `acp`, by its headless mode.
 local ADAPTER = root .. "/lib/cursor-agent-acp"
 
+-- Joins the client with an agent that is reached by WebSocket.
+local CONNECT = root .. "/lib/cursor-agent-connect"
+
 -- Where Cursor's CLI is when it is not on the PATH as `agent`: older releases have only the other name, and a Neovim started from
 -- a desktop may not have the directory it is installed in on its PATH.
 local OTHER_PLACES = { "cursor-agent", "~/.local/bin/agent", "~/.local/bin/cursor-agent" }
@@ -382,6 +385,19 @@ local function is_acp_of_cli(agent)
   return vim.list_contains(agent.command, "acp") and (second == "acp" or (named and vim.startswith(second, "-")))
 end
 
+---The command that reaches an agent with an address.
+---@param agent cursor_agent.Agent
+---@return string[]
+function M.connect_command(agent)
+  local command = { CONNECT, assert(agent.url) } ---@type string[]
+  local token = agent.token
+  if type(token) == "table" then
+    table.insert(command, "--token-command")
+    vim.list_extend(command, token)
+  end
+  return command
+end
+
 ---Directories here and where they are for an agent elsewhere, as the library compares them.
 ---@param paths table<string, string>?
 ---@return table<string, string>?
@@ -411,6 +427,11 @@ function M.spec(name, agent)
     problem = no_key or no_token
     env.CURSOR_API_KEY = key or env.CURSOR_API_KEY
     env.CURSOR_AUTH_TOKEN = token or env.CURSOR_AUTH_TOKEN
+  end
+  if agent.url and type(agent.token) ~= "table" then
+    local token, no_token = reveal(("agents.%s.token"):format(name), agent.token --[[@as string|(fun(): string?)|nil]])
+    problem = problem or no_token
+    env.ACP_TOKEN = token
   end
   local command, fallback = resolve(name, agent, agent.command, flags) or {}, nil ---@type string[], string[]?
   if agent.command[1] == ADAPTER or (agent.cursor and agent.backend == "headless") then

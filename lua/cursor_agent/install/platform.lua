@@ -43,6 +43,7 @@ M.programs = {
   { name = "cursor-agent-acp", package = "adapter" },
   { name = "cursor-agent-cloud", package = "cloud" },
   { name = "cursor-agent-mcp", package = "cloud-mcp" },
+  { name = "cursor-agent-connect", package = "connect" },
 }
 
 ---The files of an installation: the library first, then the companion programs.

@@ -1,0 +1,123 @@
+//! The command line.
+
+/// What `--help` says.
+pub const USAGE: &str = "\
+usage: cursor-agent-connect URL [--token-command PROGRAM [ARGUMENT…]]
+
+Joins a client that speaks the Agent Client Protocol on stdin and stdout with an agent at URL (ws://, wss://, http:// or https://),
+by the protocol's WebSocket transport. Without a path, URL means /acp.
+
+  --token-command PROGRAM [ARGUMENT…]   runs this; the first line it prints is sent as the bearer token
+  --help                                shows this
+  --version                             shows the version
+
+ACP_TOKEN in the environment is the bearer token where no command is given. Messages go to stdout, everything else to stderr.
+It ends with its stdin, and with the connection: with 0 when the server closed it in order, with 1 otherwise.";
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Help,
+    Version,
+    Connect(Options),
+}
+
+/// Where to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    /// With a scheme of WebSocket's, and a path.
+    pub url: String,
+    /// Prints the token; empty for none.
+    pub token_command: Vec<String>,
+}
+
+/// Reads the arguments.
+pub fn parse(args: impl Iterator<Item = String>) -> Result<Wanted, String> {
+    let mut args = args.peekable();
+    let mut url = None;
+    let mut token_command = Vec::new();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--help" | "-h" => return Ok(Wanted::Help),
+            "--version" | "-V" => return Ok(Wanted::Version),
+            "--token-command" => {
+                token_command = args.by_ref().collect();
+                if token_command.is_empty() {
+                    return Err("--token-command needs a program".to_owned());
+                }
+            }
+            _ if arg.starts_with('-') => return Err(format!("unknown option {arg}")),
+            _ if url.is_none() => url = Some(address(&arg)?),
+            _ => return Err(format!("one URL is enough: {arg}")),
+        }
+    }
+    let url = url.ok_or("which URL?")?;
+    Ok(Wanted::Connect(Options { url, token_command }))
+}
+
+/// The address as WebSocket has it.
+fn address(text: &str) -> Result<String, String> {
+    const SCHEMES: &[(&str, &str)] = &[
+        ("ws://", "ws://"),
+        ("wss://", "wss://"),
+        ("http://", "ws://"),
+        ("https://", "wss://"),
+    ];
+    let found = SCHEMES
+        .iter()
+        .find_map(|(given, scheme)| Some((text.strip_prefix(given)?, scheme)));
+    let Some((rest, scheme)) = found.filter(|(rest, _)| !rest.is_empty()) else {
+        return Err(format!("not a ws, wss, http or https address: {text}"));
+    };
+    let (host, path) = match rest.find(['/', '?']) {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let path = match path {
+        "" | "/" => "/acp".to_owned(),
+        path if path.starts_with('?') => format!("/acp{path}"),
+        path => path.to_owned(),
+    };
+    Ok(format!("{scheme}{host}{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(args: &[&str]) -> Result<String, String> {
+        match parse(args.iter().map(|arg| (*arg).to_owned()))? {
+            Wanted::Connect(options) => Ok(options.url),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        assert_eq!(url(&["ws://h:1"]), Ok("ws://h:1/acp".to_owned()));
+        assert_eq!(url(&["http://h/"]), Ok("ws://h/acp".to_owned()));
+        assert_eq!(url(&["https://h/x?y=1"]), Ok("wss://h/x?y=1".to_owned()));
+        assert_eq!(url(&["wss://h?y=1"]), Ok("wss://h/acp?y=1".to_owned()));
+        for wrong in [
+            &["h:1"][..],
+            &["ftp://h"],
+            &["ws://"],
+            &[],
+            &["ws://a", "ws://b"],
+            &["-x"],
+        ] {
+            assert!(url(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_command_takes_all_that_follows() {
+        let args = ["ws://h", "--token-command", "pass", "show", "--help"];
+        let wanted = parse(args.iter().map(|arg| (*arg).to_owned()));
+        let expected = Options {
+            url: "ws://h/acp".to_owned(),
+            token_command: ["pass", "show", "--help"].map(str::to_owned).to_vec(),
+        };
+        assert_eq!(wanted, Ok(Wanted::Connect(expected)));
+    }
+}

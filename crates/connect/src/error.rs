@@ -1,0 +1,22 @@
+//! What can go wrong, in words that say what to do.
+
+/// Why the connection could not be made, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot connect to {url}: {why}")]
+    Connect { url: String, why: String },
+    #[error("{url} refused the connection: {status}{hint}")]
+    Refused {
+        url: String,
+        status: String,
+        hint: &'static str,
+    },
+    #[error("the token command failed: {0}")]
+    Token(String),
+    #[error("the connection was lost: {0}")]
+    Lost(String),
+    #[error("the server closed the connection: {0}")]
+    Closed(String),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
