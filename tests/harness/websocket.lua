@@ -98,7 +98,7 @@ local function unframe(bytes)
   local mask = { bytes:byte(at, at + 3) } ---@type integer[]
   local out = {} ---@type string[]
   for i = 0, length - 1 do
-    out[i + 1] = string.char(bit.bxor(bytes:byte(at + 4 + i), assert(mask[i % 4 + 1])))
+    out[i + 1] = string.char(bit.bxor(bytes:byte(at + 4 + i), mask[i % 4 + 1]))
   end
   return kind, table.concat(out), bytes:sub(at + 4 + length)
 end
