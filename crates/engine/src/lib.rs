@@ -24,6 +24,8 @@
 //!   (as plain tables).
 //! - [`secrets`] — the one redactor.
 //! - [`text`], [`ids`] — cutting text; the numbers things have.
+//! - `tracked.rs` — maps that mark what was changed in them: what the editor hears follows from that, and from nothing else.
+//! - `contract.rs` — a test that writes the tables Lua sees into `types.lua` (`make doc`), and fails when they differ.
 //!
 //! The crate has no tokio, rustix or `store`; `clippy.toml` and `scripts/lint` refuse files, processes, threads, clocks
 //! and the environment.
