@@ -178,6 +178,12 @@ M.schema = {
   field("cloud.mode", "string", "agent", "The mode of new cloud agents.", { "agent", "plan" }),
   field("cloud.auto_pr", "boolean", true, "Whether new cloud agents open a pull request when they are done."),
   field(
+    "cloud.mcp",
+    "boolean",
+    false,
+    "Give new sessions the MCP server `cursor-cloud`, so that the agent can delegate work to cloud agents."
+  ),
+  field(
     "follow.enabled",
     "boolean",
     false,
@@ -654,7 +660,7 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@field policy cursor_agent.policy.Rule[]
 ---@field workspace { roots: string[] }
 ---@field plan { directory: string, position: "float"|"split"|"tab" }
----@field cloud { url: string?, api_key: (string|string[])?, model: string?, mode: "agent"|"plan", auto_pr: boolean }
+---@field cloud { url: string?, api_key: (string|string[])?, model: string?, mode: "agent"|"plan", auto_pr: boolean, mcp: boolean }
 ---@field follow { enabled: boolean }
 ---@field review { signs: boolean }
 ---@field checkpoints { enabled: boolean, max_mb: integer, max_days: integer }
@@ -747,6 +753,10 @@ function M.agent(name)
   if agent and name == "cloud" then
     local env = vim.tbl_extend("force", require("cursor_agent.cloud.env").of(config.cloud), agent.env or {})
     agent = vim.tbl_extend("force", agent, { env = env })
+  elseif agent and config.cloud.mcp then
+    agent = vim.tbl_extend("force", agent, {
+      mcp_servers = require("cursor_agent.cloud.server").added(agent.mcp_servers --[[@as table[] ]], config.cloud),
+    })
   end
   return agent, name
 end
