@@ -40,7 +40,7 @@ local function choose(title, choices, current, chosen)
     end,
   }, function(choice)
     if choice then
-      chosen(choice)
+      chosen(choice --[[@as cursor_agent.pick.Choice]])
     end
   end)
 end
