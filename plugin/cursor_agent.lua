@@ -18,23 +18,7 @@ end, {
 })
 
 -- The names are repeated here so that mapping them costs no `require`; a test compares them with `actions.lua`.
-local map = vim.api.nvim_set_keymap
--- Actions you may want while typing; each mapping costs a little of every start.
-local while_typing = {}
-for name in
-  (
-    "accept add-context allow-always allow-once attach-unsaved cancel close comment cycle-mode "
-    .. "decisions detach file focus follow help history-next history-prev hunk-keep hunk-undo mode "
-    .. "model new next-decision open plan-accept plan-reject prompt queue queue-send-now reject "
-    .. "reject-always reject-once reject-with-message restart retry save-unsaved send sessions stop todos "
-    .. "toggle"
-  ):gmatch("%S+")
-do
-  while_typing[name] = true
-end
--- The name says what it does.
-local plain = { noremap = true }
-for _, name in ipairs({
+local names = {
   "accept",
   "add-context",
   "allow-always",
@@ -163,14 +147,23 @@ for _, name in ipairs({
   "turn-undo",
   "undo-all",
   "yank-code",
-}) do
-  local lhs = "<Plug>(cursor-agent-" .. name .. ")"
-  local rhs = "<Cmd>lua require('cursor_agent.parts').run('" .. name .. "')<CR>"
-  map("", lhs, rhs, plain)
-  if while_typing[name] then
-    map("i", lhs, rhs, plain)
+}
+
+---@param mode string
+local function map(mode)
+  local opts = { noremap = true, desc = "" }
+  for _, name in ipairs(names) do
+    opts.desc = "cursor-agent: " .. name:gsub("-", " ")
+    local rhs = "<Cmd>lua require('cursor_agent.parts').run('" .. name .. "')<CR>"
+    vim.api.nvim_set_keymap(mode, "<Plug>(cursor-agent-" .. name .. ")", rhs, opts)
   end
 end
+
+map("")
+-- Nothing is typed before Neovim has started: these need not take part of that time.
+vim.schedule(function()
+  map("i")
+end)
 
 -- A chat that `:mksession` wrote down comes back where it is still there; else its windows are closed again.
 vim.api.nvim_create_autocmd("SessionLoadPost", {

@@ -108,6 +108,8 @@ struct Child {
     stdin: Option<stdin::Sender>,
     /// Lines that wait until the review has kept the files as they are.
     held: Option<Vec<Vec<u8>>>,
+    /// How many hold them back.
+    holds: usize,
     /// Its process group, once it runs.
     pid: Option<u32>,
     /// Since when.
@@ -130,8 +132,12 @@ impl Child {
         }
     }
 
-    /// Writes what was held back.
+    /// Writes what was held back, once nothing holds it any more.
     fn release(&mut self) {
+        self.holds = self.holds.saturating_sub(1);
+        if self.holds > 0 {
+            return;
+        }
         for line in self.held.take().unwrap_or_default() {
             self.write(line);
         }
@@ -391,6 +397,14 @@ impl Driver {
                     self.spawn(move |driver| async move { driver.work_off(path).await });
                 }
             }
+            Effect::Keep { request, path } => {
+                let driver = Arc::downgrade(&self.shared);
+                self.shared.review.look(path.into(), move || {
+                    if let Some(shared) = driver.upgrade() {
+                        Self { shared }.with(|engine| engine.on_kept(request));
+                    }
+                });
+            }
             Effect::Judge { whose, case } => self.spawn(move |driver| async move {
                 let judged = tokio::task::spawn_blocking(move || case.judge(&links::Real));
                 // A panic must not leave a request without an answer: nothing is known of the call, so it is asked.
@@ -463,10 +477,8 @@ impl Driver {
         let Some(child) = state.agents.get_mut(&proc) else {
             return;
         };
-        if child.held.is_some() {
-            return;
-        }
-        child.held = Some(Vec::new());
+        child.holds += 1;
+        child.held.get_or_insert_default();
         let driver = self.clone();
         self.shared.handle.spawn_blocking(move || {
             let _ = barrier.recv_timeout(HOLD_WAIT);

@@ -59,6 +59,8 @@ on("chat status", "cursor_agent.prompt.queue", "refresh")
 -- A file changed on disk, or was written, while an agent may be changing it.
 on("file changed", "cursor_agent.files", "changed")
 on("file written", "cursor_agent.files", "after_write")
+on("file read", "cursor_agent.files", "was_read")
+on("buffer in step", "cursor_agent.review", "changed")
 on("conflict changed", "cursor_agent.decide", "redraw")
 
 -- A chat is gone.

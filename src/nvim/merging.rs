@@ -72,6 +72,7 @@ struct Raw {
     ours: Vec<u8>,
     theirs: Vec<u8>,
     basis: Option<Vec<u8>>,
+    saved: Option<Vec<u8>>,
     moved: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -85,6 +86,7 @@ impl Raw {
             ours: part("ours")?.unwrap_or_default(),
             theirs: part("theirs")?.unwrap_or_default(),
             basis: part("basis")?,
+            saved: part("saved")?,
             moved: part("base")?.zip(part("disk")?),
         })
     }
@@ -94,6 +96,7 @@ impl Raw {
             ours: Text::new(&self.ours),
             theirs: Text::new(&self.theirs),
             basis: self.basis.as_ref().map(Text::new),
+            saved: self.saved.as_ref().map(Text::new),
             moved: self
                 .moved
                 .as_ref()

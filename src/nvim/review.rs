@@ -1,5 +1,6 @@
 //! The functions Lua calls about what agents changed: hunks, keep, undo, checkpoints, and what buffers do meanwhile.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use mlua::{Lua, LuaString, MultiValue, Table, Value};
@@ -8,8 +9,9 @@ use serde::Serialize;
 
 use super::module::{answer, driver, read, to_lua};
 use crate::driver::Driver;
-use crate::review::desk::Select;
+use crate::review::desk::{HunkView, Lines, Select};
 use crate::review::restore::Restore;
+use crate::review::worker::Chore;
 use crate::review::{Keeping, Review};
 use engine::Refused;
 use engine::ids::Key;
@@ -31,7 +33,7 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
         "review_setup",
         lua.create_function(|lua, keeping: Value| {
             let keeping: Keeping = read(lua, keeping, "keeping")?;
-            let done = with(|driver, review| review.keep_checkpoints(&keeping, driver.wall_ms()));
+            let done = with(|_, review| review.keep_checkpoints(&keeping));
             answer(lua, done.map(|()| true))
         })?,
     )?;
@@ -48,7 +50,7 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
             let select: Select = read(lua, select, "select")?;
             let lines = lines.unwrap_or_default();
             let hunks = with(|_, review| Ok(review.desk(|desk| desk.hunks(&select, lines))));
-            to_lua(lua, &hunks.unwrap_or_default())
+            hunks_to_lua(lua, hunks.unwrap_or_default())
         })?,
     )?;
     module.set(
@@ -71,6 +73,42 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
     add_checkpoints(lua, module)
 }
 
+/// Hunks as Lua sees them. There may be thousands, so they are not made of what any type could be made of.
+fn hunks_to_lua(lua: &Lua, hunks: Vec<HunkView>) -> mlua::Result<Table> {
+    let names = ["id", "path", "old", "new", "key", "turn", "removed"];
+    let [id, path, old, new, key, turn, removed] = names.map(|name| lua.create_string(name));
+    let (id, path, old, new) = (id?, path?, old?, new?);
+    let (key, turn, removed) = (key?, turn?, removed?);
+    let (line, count) = (lua.create_string("line")?, lua.create_string("count")?);
+    let lines = |lines: Lines| -> mlua::Result<Table> {
+        let table = lua.create_table_with_capacity(0, 2)?;
+        table.raw_set(&line, lines.line)?;
+        table.raw_set(&count, lines.count)?;
+        Ok(table)
+    };
+    let mut of: Option<(PathBuf, LuaString)> = None;
+    let list = lua.create_table_with_capacity(hunks.len(), 0)?;
+    for hunk in hunks {
+        let table = lua.create_table_with_capacity(0, 7)?;
+        let name = match of.take_if(|(path, _)| *path == hunk.path) {
+            Some((_, name)) => name,
+            None => lua.create_string(hunk.path.as_os_str().as_bytes())?,
+        };
+        table.raw_set(&id, hunk.id)?;
+        table.raw_set(&path, &name)?;
+        table.raw_set(&old, lines(hunk.old)?)?;
+        table.raw_set(&new, lines(hunk.new)?)?;
+        table.raw_set(&key, hunk.key.0)?;
+        table.raw_set(&turn, hunk.turn)?;
+        if !hunk.removed.is_empty() {
+            table.raw_set(&removed, hunk.removed)?;
+        }
+        list.raw_push(table)?;
+        of = Some((hunk.path, name));
+    }
+    Ok(list)
+}
+
 /// What buffers do to files under review.
 fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
     module.set(
@@ -86,6 +124,46 @@ fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
                 Ok(())
             },
         )?,
+    )?;
+    module.set(
+        "review_went",
+        lua.create_function(
+            |_, (path, steps, text, state): (String, Vec<Table>, Option<LuaString>, String)| {
+                let mut went = Vec::with_capacity(steps.len());
+                for step in steps {
+                    let text: LuaString = step.raw_get(2)?;
+                    went.push((step.raw_get::<bool>(1)?, Text::new(text.as_bytes())));
+                }
+                let text = text.map(|text| Text::new(text.as_bytes()));
+                let path = PathBuf::from(path);
+                let taken = with(|_, review| {
+                    Ok(review.desk(|desk| desk.buffer_went(&path, went, text, &state)))
+                });
+                Ok(taken.unwrap_or_default())
+            },
+        )?,
+    )?;
+    module.set(
+        "review_mine",
+        lua.create_function(|_, (path, text): (String, LuaString)| {
+            let text = Text::new(text.as_bytes());
+            let _ = with(|_, review| {
+                review.desk(|desk| desk.buffer_is_mine(&PathBuf::from(path), text));
+                Ok(())
+            });
+            Ok(())
+        })?,
+    )?;
+    module.set(
+        "review_buffer_later",
+        lua.create_function(|lua, (path, text, state): (String, LuaString, String)| {
+            let (path, text) = (PathBuf::from(path), text.as_bytes().to_vec());
+            let id = driver().map(|driver| {
+                let at_work = driver.clone();
+                driver.beside(move |_| at_work.review().long_buffer(&path, &text, &state))
+            });
+            answer(lua, id.map(|id| id.0))
+        })?,
     )?;
     module.set(
         "review_typed",
@@ -118,6 +196,17 @@ fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
             let path = PathBuf::from(path);
             let _ = with(|_, review| {
                 review.tell(Job::UserWrote { path, saved });
+                Ok(())
+            });
+            Ok(())
+        })?,
+    )?;
+    module.set(
+        "review_noticed",
+        lua.create_function(|_, (path, bytes, state): (String, LuaString, String)| {
+            let (path, bytes) = (PathBuf::from(path), bytes.as_bytes().to_vec());
+            let _ = with(|_, review| {
+                review.chore(Chore::Noticed { path, bytes, state });
                 Ok(())
             });
             Ok(())

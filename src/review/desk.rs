@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use review::{Edit, FileReview, HunkId, Text, diff};
+use review::{Edit, FileReview, Hunk, HunkId, Text, diff, three_way};
 use serde::{Deserialize, Serialize};
 use store::checkpoint::Snapshot;
 
@@ -112,7 +112,7 @@ pub struct BufferEdit {
 
 /// A file under review.
 #[derive(Debug, Clone)]
-struct Tracked {
+pub(super) struct Tracked {
     /// Counts its changes.
     version: u64,
     /// The upper half of its hunks' numbers.
@@ -121,6 +121,8 @@ struct Tracked {
     was: Option<Snapshot>,
     /// On disk, as last seen.
     disk: Snapshot,
+    /// The same as lines, where they can be compared.
+    disk_text: Option<Text>,
     /// Its lines, where they can be compared, and how they become bytes.
     lines: Option<(FileReview<Author>, Form)>,
     /// Who changed it last.
@@ -131,6 +133,10 @@ struct Tracked {
     buffer: bool,
     /// The agent changed it on disk and the buffer has not said yet what it made of that.
     behind: bool,
+    /// What was on disk when the buffer was last in step, while it is behind.
+    had: Option<Text>,
+    /// What the review will be when the buffer has what is on disk, while it is behind and nothing was typed.
+    next: Option<Box<FileReview<Author>>>,
     /// The buffer is ahead: it has what the disk will turn out to be in this state.
     ahead: Option<(String, Option<Text>)>,
 }
@@ -149,18 +155,22 @@ impl Tracked {
             number,
             was,
             disk,
+            disk_text: None,
             lines: None,
             author,
             state: String::new(),
             buffer: false,
             behind: false,
+            had: None,
+            next: None,
             ahead: None,
         };
         let before = tracked.was.clone();
         let forms = before.and_then(|was| Form::of_both(&was, &tracked.disk));
         if let Some((form, old, new)) = forms {
             let mut review = FileReview::new(old);
-            review.agent_wrote(new, &author);
+            review.agent_wrote(new.clone(), &author);
+            tracked.disk_text = Some(new);
             tracked.lines = Some((review, form));
         }
         tracked
@@ -168,13 +178,17 @@ impl Tracked {
 
     /// What the buffer has, or the disk without one: the agent's doing where the buffer was behind, the user's otherwise.
     fn take_buffer(&mut self, text: Option<Text>) {
-        let form = self.lines.as_ref().map(|(_, form)| *form);
-        let disk = || form?.read(&self.disk);
-        let Some(text) = text.or_else(disk) else {
+        let behind = std::mem::take(&mut self.behind);
+        self.had = None;
+        let next = self.next.take();
+        if let (None, Some(next), Some((review, _))) = (&text, next, &mut self.lines) {
+            *review = *next;
+            return;
+        }
+        let Some(text) = text.or_else(|| self.disk_text.clone()) else {
             return;
         };
         let author = self.author;
-        let behind = std::mem::take(&mut self.behind);
         if let Some((review, _)) = &mut self.lines {
             if behind {
                 review.agent_wrote(text, &author);
@@ -182,6 +196,13 @@ impl Tracked {
                 review.user_wrote(text);
             }
         }
+    }
+
+    /// It is something else on disk.
+    fn set_disk(&mut self, disk: Snapshot) {
+        self.disk_text = self.lines.as_ref().and_then(|(_, form)| form.read(&disk));
+        self.disk = disk;
+        self.next = None;
     }
 
     /// Whether anything about it is undecided.
@@ -240,19 +261,29 @@ impl Desk {
             return;
         }
         tracked.author = author;
-        let fits = tracked.lines.as_ref().map(|(_, form)| form.read(&after));
-        match fits {
-            Some(Some(_)) if tracked.buffer => tracked.behind = true,
-            Some(Some(text)) => {
-                if let Some((review, _)) = &mut tracked.lines {
-                    review.agent_wrote(text, &author);
+        if after == Snapshot::Absent && tracked.buffer {
+            // Its buffer has no say until there is a file again; what is not saved is in the buffer alone.
+            tracked.take_buffer(None);
+            (tracked.buffer, tracked.ahead) = (false, None);
+        }
+        let had = tracked.disk_text.take();
+        tracked.set_disk(after);
+        match (&mut tracked.lines, &tracked.disk_text) {
+            (Some((review, _)), Some(text)) if tracked.buffer => {
+                tracked.behind = true;
+                tracked.had = tracked.had.take().or_else(|| had.clone());
+                // Nothing is unsaved: what comes of it is known already.
+                if had.as_ref() == Some(review.current()) {
+                    let mut next = review.clone();
+                    next.agent_wrote(text.clone(), &author);
+                    tracked.next = Some(Box::new(next));
                 }
             }
+            (Some((review, _)), Some(text)) => review.agent_wrote(text.clone(), &author),
             // Its lines cannot be compared any more.
-            Some(None) => tracked.lines = None,
-            None => {}
+            (lines, None) => *lines = None,
+            (None, _) => {}
         }
-        tracked.disk = after;
         self.drop_settled(path);
     }
 
@@ -264,6 +295,25 @@ impl Desk {
         after: &Snapshot,
         author: Author,
     ) {
+        Self::apart(desk, path, |apart| {
+            apart.agent_wrote(path, before.cloned(), after.clone(), author);
+        });
+    }
+
+    /// As [`Desk::buffer_has`], for long texts: the desk is not locked meanwhile.
+    pub fn buffer_has_apart(
+        desk: &parking_lot::Mutex<Self>,
+        path: &Path,
+        text: &Text,
+        state: &str,
+    ) {
+        Self::apart(desk, path, |apart| {
+            apart.buffer_has(path, Some(text.clone()), state);
+        });
+    }
+
+    /// Works on a copy of one file, and takes it over unless the user typed or decided meanwhile: then once more.
+    fn apart(desk: &parking_lot::Mutex<Self>, path: &Path, work: impl Fn(&mut Self)) {
         loop {
             let mut apart = {
                 let desk = desk.lock();
@@ -275,10 +325,9 @@ impl Desk {
                 }
             };
             let version = apart.version(path);
-            apart.agent_wrote(path, before.cloned(), after.clone(), author);
+            work(&mut apart);
             let mut desk = desk.lock();
             if desk.version(path) != version {
-                // The user typed or decided meanwhile.
                 continue;
             }
             desk.last = desk.last.max(apart.last);
@@ -314,10 +363,12 @@ impl Desk {
             self.files.remove(path);
             return;
         }
-        if let Some((review, form)) = &mut tracked.lines
+        let before = tracked.disk.clone();
+        tracked.set_disk(after.clone());
+        if let Some((review, _)) = &mut tracked.lines
             && !tracked.buffer
         {
-            match form.read(&after) {
+            match tracked.disk_text.clone() {
                 Some(text) => review.user_wrote(text),
                 None => tracked.lines = None,
             }
@@ -325,11 +376,10 @@ impl Desk {
         // The user's own mode is no change of the agent's.
         if let (Some(Snapshot::File { mode, .. }), Snapshot::File { mode: new, .. }) =
             (&mut tracked.was, &after)
-            && matches!(tracked.disk, Snapshot::File { mode: old, .. } if old != *new)
+            && matches!(before, Snapshot::File { mode: old, .. } if old != *new)
         {
             *mode = *new;
         }
-        tracked.disk = after;
         self.drop_settled(path);
     }
 
@@ -338,8 +388,16 @@ impl Desk {
         if let Some(tracked) = self.tracked(path)
             && let Some((review, form)) = &mut tracked.lines
             && let Some(text) = form.read(&after)
-            && !tracked.behind
         {
+            if tracked.behind
+                && let (Some(had), Some(disk)) = (tracked.had.take(), &tracked.disk_text)
+            {
+                // What the agent had written before is in what was saved: put together as the editor did.
+                let both = three_way(&had, review.current(), disk).clean();
+                let both = both.unwrap_or_else(|| disk.clone());
+                review.agent_wrote(both, &tracked.author);
+            }
+            (tracked.behind, tracked.next) = (false, None);
             review.user_wrote(text);
         }
         self.user_wrote(path, after);
@@ -373,6 +431,59 @@ impl Desk {
         self.drop_settled(path);
     }
 
+    /// What a buffer went through since the file was kept, before the desk heard of any of it: texts of the user's (`false`)
+    /// and of the agent's making, in order. False while the desk has yet to see the file in that state.
+    pub fn buffer_went(
+        &mut self,
+        path: &Path,
+        steps: Vec<(bool, Text)>,
+        text: Option<Text>,
+        state: &str,
+    ) -> bool {
+        let Some(tracked) = self.tracked(path) else {
+            return false;
+        };
+        if tracked.state != state {
+            return false;
+        }
+        let was = tracked.was.clone();
+        if let Some((review, form)) = &mut tracked.lines
+            && !tracked.buffer
+            && let Some(before) = was.and_then(|was| form.read(&was))
+        {
+            *review = FileReview::new(before);
+            for (by_agent, text) in steps {
+                if by_agent {
+                    review.agent_wrote(text, &tracked.author);
+                } else {
+                    review.user_wrote(text);
+                }
+            }
+        }
+        self.buffer_has(path, text, state);
+        true
+    }
+
+    /// The user decided that a buffer is to have none of what an agent wrote last: its text is the user's.
+    pub fn buffer_is_mine(&mut self, path: &Path, text: Text) {
+        let Some(tracked) = self.tracked(path) else {
+            return;
+        };
+        let was = tracked.was.clone();
+        if let Some((review, form)) = &mut tracked.lines {
+            if !tracked.buffer
+                && let Some(before) = was.and_then(|was| form.read(&was))
+            {
+                // No buffer had it before: whatever is under review, the agent wrote last.
+                *review = FileReview::new(before);
+            }
+            review.user_wrote(text);
+        }
+        (tracked.buffer, tracked.behind, tracked.ahead) = (true, false, None);
+        (tracked.had, tracked.next) = (None, None);
+        self.drop_settled(path);
+    }
+
     /// The user typed: lines `first` to behind `last` of the buffer, from 0, became `lines`.
     pub fn typed(&mut self, path: &Path, first: usize, last: usize, lines: &[Vec<u8>]) {
         let Some(tracked) = self.tracked(path) else {
@@ -385,8 +496,16 @@ impl Desk {
             && tracked.buffer
             && !tracked.behind
         {
-            review.user_wrote(replaced(review.current(), first, last, lines));
+            let count = review.current().len();
+            if last < count && first <= last {
+                let ended = lines.iter().map(|line| [line, &b"\n"[..]].concat().into());
+                review.user_typed(first..last, &ended.collect::<Vec<_>>());
+            } else {
+                // The last line may have no end.
+                review.user_wrote(replaced(review.current(), first, last, lines));
+            }
         }
+        tracked.next = None;
         self.drop_settled(path);
     }
 
@@ -424,7 +543,7 @@ impl Desk {
                 FileView {
                     path: path.clone(),
                     state: tracked.state(),
-                    hunks: Self::ids(tracked).len(),
+                    hunks: Self::changes(tracked).len(),
                     added,
                     removed,
                     stuck: tracked
@@ -440,9 +559,9 @@ impl Desk {
     pub fn hunks(&self, select: &Select, with_lines: bool) -> Vec<HunkView> {
         let mut views = Vec::new();
         for (path, tracked) in &self.files {
-            for id in Self::ids(tracked) {
-                if self.is_meant(select, path, tracked, id) {
-                    views.extend(self.view(path, tracked, id, with_lines));
+            for (id, hunk) in Self::changes(tracked) {
+                if Self::is_meant(select, path, tracked, id, hunk) {
+                    views.push(Self::view(path, tracked, id, hunk, with_lines));
                 }
             }
         }
@@ -459,10 +578,8 @@ impl Desk {
                 continue;
             };
             count += ids.len();
-            for id in ids {
-                if let (Some((review, _)), true) = (&mut tracked.lines, id != WHOLE) {
-                    review.keep(HunkId(id));
-                }
+            if let Some((review, _)) = &mut tracked.lines {
+                review.keep_all(&lines_of(&ids));
             }
             let open = matches!(&tracked.lines, Some((review, _)) if !review.hunks().is_empty());
             if !open {
@@ -498,35 +615,38 @@ impl Desk {
             count += ids.len();
             let from = tracked.disk.clone();
             let mut edits = Vec::new();
-            let to = match &mut tracked.lines {
-                None => was,
+            let (to, text) = match &mut tracked.lines {
+                None => (was, None),
                 Some((review, form)) => {
-                    let mut disk = form.read(&from).unwrap_or_default();
+                    let mut disk = tracked.disk_text.clone().unwrap_or_default();
                     let unsaved = diff(&disk, review.current());
+                    let undone = review.undo_all(&lines_of(&ids));
+                    let base = review.base();
+                    disk.splice_all(undone.iter().map(|edit| {
+                        let lines = base.slice(edit.new.clone()).to_vec();
+                        (behind(&unsaved, &edit.old), lines)
+                    }));
                     // From the bottom up: what is above stays where it is.
-                    for id in ids.iter().rev().filter(|id| **id != WHOLE) {
-                        let Some(edit) = review.undo(HunkId(*id)) else {
-                            continue;
-                        };
-                        let lines = review.base().slice(edit.new);
-                        disk.splice(behind(&unsaved, &edit.old), lines.iter().cloned());
-                        edits.push(BufferEdit {
+                    edits.extend(undone.iter().rev().map(|edit| {
+                        let lines = base.slice(edit.new.clone());
+                        BufferEdit {
                             first: edit.old.start,
                             last: edit.old.end,
                             lines: lines.iter().map(|line| bare(line)).collect(),
-                        });
-                    }
+                        }
+                    }));
                     // All of it: what it was, mode and existence included, unless the user has changed the base since.
                     let whole =
                         review.hunks().is_empty() && form.read(&was).as_ref() == Some(&disk);
-                    if whole {
+                    let to = if whole {
                         was
                     } else {
                         form.write(&disk, mode_of(&from, &was))
-                    }
+                    };
+                    (to, Some(disk))
                 }
             };
-            tracked.disk = to.clone();
+            (tracked.disk, tracked.disk_text, tracked.next) = (to.clone(), text, None);
             undos.push(Undo {
                 path: path.clone(),
                 from,
@@ -543,11 +663,31 @@ impl Desk {
         self.files.remove(path).is_some()
     }
 
+    /// The files with hunks that are meant.
+    pub fn meant_paths(&self, select: &Select) -> Vec<PathBuf> {
+        let meant = self.meant(select).into_iter();
+        meant.map(|(path, _)| path).collect()
+    }
+
+    /// All about a file, to be given back to [`Desk::take_back`].
+    pub(super) fn copy_of(&self, path: &Path) -> Option<Tracked> {
+        self.files.get(path).cloned()
+    }
+
+    /// What was done to a file since it was copied did not come about.
+    pub(super) fn take_back(&mut self, path: &Path, copy: Option<Tracked>) {
+        if let Some(mut copy) = copy {
+            copy.version = self.version(path).unwrap_or(copy.version) + 1;
+            self.files.insert(path.to_owned(), copy);
+        }
+    }
+
     fn meant(&self, select: &Select) -> Vec<(PathBuf, Vec<u64>)> {
         let mut all = Vec::new();
         for (path, tracked) in &self.files {
-            let mut ids = Self::ids(tracked);
-            ids.retain(|id| self.is_meant(select, path, tracked, *id));
+            let mut changes = Self::changes(tracked);
+            changes.retain(|(id, hunk)| Self::is_meant(select, path, tracked, *id, *hunk));
+            let ids: Vec<u64> = changes.into_iter().map(|(id, _)| id).collect();
             if !ids.is_empty() {
                 all.push((path.clone(), ids));
             }
@@ -555,24 +695,26 @@ impl Desk {
         all
     }
 
-    /// The numbers of a file's hunks, within the file.
-    fn ids(tracked: &Tracked) -> Vec<u64> {
+    /// What is undecided about a file: its hunks with their numbers, or the change as a whole.
+    fn changes(tracked: &Tracked) -> Vec<(u64, Option<&Hunk<Author>>)> {
         let lines = tracked.lines.iter();
-        let mut ids: Vec<u64> = lines
+        let mut changes: Vec<_> = lines
             .flat_map(|(review, _)| review.hunks())
-            .map(|hunk| hunk.id.0)
+            .map(|hunk| (hunk.id.0, Some(hunk)))
             .collect();
-        if ids.is_empty() && tracked.is_open() {
-            ids.push(WHOLE);
+        if changes.is_empty() && tracked.is_open() {
+            changes.push((WHOLE, None));
         }
-        ids
+        changes
     }
 
-    fn is_meant(&self, select: &Select, path: &Path, tracked: &Tracked, id: u64) -> bool {
-        let found = tracked.lines.as_ref().and_then(|(review, _)| {
-            let mut hunks = review.hunks().iter();
-            hunks.find(|hunk| hunk.id.0 == id)
-        });
+    fn is_meant(
+        select: &Select,
+        path: &Path,
+        tracked: &Tracked,
+        id: u64,
+        found: Option<&Hunk<Author>>,
+    ) -> bool {
         let author = found.map_or(tracked.author, |hunk| hunk.author);
         let number = tracked.number * IDS_PER_FILE + id;
         let named =
@@ -595,40 +737,32 @@ impl Desk {
             })
     }
 
-    fn view(&self, path: &Path, tracked: &Tracked, id: u64, with_lines: bool) -> Option<HunkView> {
-        let number = tracked.number * IDS_PER_FILE + id;
+    fn view(
+        path: &Path,
+        tracked: &Tracked,
+        id: u64,
+        hunk: Option<&Hunk<Author>>,
+        with_lines: bool,
+    ) -> HunkView {
         let lines = |range: &Range<usize>| Lines {
             line: range.start + usize::from(!range.is_empty()),
             count: range.len(),
         };
         let nothing = Lines { line: 0, count: 0 };
-        if id == WHOLE {
-            return Some(HunkView {
-                id: number,
-                path: path.to_owned(),
-                old: nothing,
-                new: nothing,
-                key: tracked.author.key,
-                turn: tracked.author.turn,
-                removed: Vec::new(),
-            });
-        }
-        let (review, _) = tracked.lines.as_ref()?;
-        let hunk = review.hunks().iter().find(|hunk| hunk.id.0 == id)?;
-        let removed = with_lines.then(|| review.base().slice(hunk.old.clone()));
-        Some(HunkView {
-            id: number,
+        let author = hunk.map_or(tracked.author, |hunk| hunk.author);
+        let removed = match (&tracked.lines, hunk) {
+            (Some((review, _)), Some(hunk)) if with_lines => review.base().slice(hunk.old.clone()),
+            _ => &[],
+        };
+        HunkView {
+            id: tracked.number * IDS_PER_FILE + id,
             path: path.to_owned(),
-            old: lines(&hunk.old),
-            new: lines(&hunk.new),
-            key: hunk.author.key,
-            turn: hunk.author.turn,
-            removed: removed
-                .unwrap_or_default()
-                .iter()
-                .map(|line| bare(line))
-                .collect(),
-        })
+            old: hunk.map_or(nothing, |hunk| lines(&hunk.old)),
+            new: hunk.map_or(nothing, |hunk| lines(&hunk.new)),
+            key: author.key,
+            turn: author.turn,
+            removed: removed.iter().map(|line| bare(line)).collect(),
+        }
     }
 
     fn drop_settled(&mut self, path: &Path) {
@@ -640,6 +774,12 @@ impl Desk {
             self.files.remove(path);
         }
     }
+}
+
+/// The hunks among the numbers of a file's changes.
+fn lines_of(ids: &[u64]) -> Vec<HunkId> {
+    let hunks = ids.iter().filter(|id| **id != WHOLE);
+    hunks.map(|id| HunkId(*id)).collect()
 }
 
 /// The lines of the text before some edits that became `range` of the text after. Lines added right above or below it
@@ -959,6 +1099,82 @@ mod tests {
             ["/f 1+1>1+1", "/f 3+1>3+2"],
             "what was typed in between is part of the hunk it touches"
         );
+    }
+
+    #[test]
+    fn what_was_saved_over_an_agents_write_is_the_users() {
+        let mut desk = Desk::default();
+        let path = Path::new("/f");
+        let before = Some(file("1\n2\n3\n4\n5\n"));
+        wrote(&mut desk, "/f", before, file("1\n2\n3\n4\nX\n"), A);
+        desk.seen(path, "s1".to_owned());
+        desk.buffer_has(path, Some(Text::new("1\n2\n3\n4\nX\n")), "s1");
+        desk.typed(path, 0, 0, &[b"mine".to_vec()]);
+        // The agent writes again; the user saves, and with it what was merged, before anything else is heard.
+        wrote(&mut desk, "/f", None, file("1\n2\nY\n4\nX\n"), B);
+        desk.buffer_has(path, None, "s3");
+        desk.seen(path, "s2".to_owned());
+        desk.saved(path, file("mine\n1\n2\nY\n4\nX\n"));
+        desk.seen(path, "s3".to_owned());
+        assert_eq!(show(&desk, &all()), ["/f 4+1>4+1", "/f 6+1>6+1"]);
+        assert_eq!(desk.undo(&all()).1[0].to, file("mine\n1\n2\n3\n4\n5\n"));
+    }
+
+    #[test]
+    fn a_merge_that_the_desk_hears_of_later_is_whose_it_was() {
+        let mut desk = Desk::default();
+        let path = Path::new("/f");
+        // The user refused a line before; the agent's next text has it, the buffer has not.
+        let (old, new) = (file("s\ns\ne\n"), file("s\ns\ne\ns\nX\n"));
+        wrote(&mut desk, "/f", Some(old), new, A);
+        desk.seen(path, "s1".to_owned());
+        let steps = || {
+            vec![
+                (false, Text::new("s\ne\n")),
+                (true, Text::new("s\ne\ns\nX\n")),
+            ]
+        };
+        let now = || Some(Text::new("s\ne\ns\nX\n"));
+        assert!(!desk.buffer_went(path, steps(), now(), "s0"));
+        assert!(desk.buffer_went(path, steps(), now(), "s1"));
+        assert_eq!(show(&desk, &all()), ["/f 2+0>3+2"]);
+        let undos = desk.undo(&all()).1;
+        assert_eq!(undos[0].edits[0].lines, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_the_user_kept_of_their_own_is_no_hunk() {
+        let mut desk = Desk::default();
+        let path = Path::new("/f");
+        let (old, new) = (file("s\ne\n\ns\ne\n"), file("s\ns\ne\n\ns\nX\n"));
+        wrote(&mut desk, "/f", Some(old), new, A);
+        desk.buffer_is_mine(path, Text::new("s\ne\n\nmine\ne\n"));
+        assert!(desk.files(None).is_empty());
+        // Of a file that was under review, the hunks of before stay.
+        wrote(
+            &mut desk,
+            "/f",
+            Some(file("1\n2\n3\n")),
+            file("1\n2\nX\n"),
+            A,
+        );
+        desk.buffer_has(path, Some(Text::new("1\n2\nX\n")), "");
+        desk.typed(path, 0, 1, &[b"mine".to_vec()]);
+        wrote(&mut desk, "/f", None, file("agent\n2\nX\n"), B);
+        desk.buffer_is_mine(path, Text::new("mine\n2\nX\n"));
+        assert_eq!(show(&desk, &all()), ["/f 3+1>3+1"]);
+    }
+
+    #[test]
+    fn a_file_that_is_taken_away_while_it_is_open_comes_back_as_it_was() {
+        let mut desk = Desk::default();
+        let path = Path::new("/f");
+        wrote(&mut desk, "/f", Some(file("1\n2\n")), file("1\nX\n"), A);
+        desk.buffer_has(path, Some(Text::new("1\nX\n")), "");
+        desk.typed(path, 0, 0, &[b"mine".to_vec()]);
+        wrote(&mut desk, "/f", None, Snapshot::Absent, B);
+        assert_eq!(desk.files(None)[0].state, "deleted");
+        assert_eq!(desk.undo(&all()).1[0].to, file("1\n2\n"));
     }
 
     #[test]

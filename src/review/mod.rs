@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use store::checkpoint::{Limits, Snapshot, Store};
 
 use desk::{BufferEdit, Desk, Select, Undo};
-use worker::{MAX_FILE_BYTES, SharedStore, Watcher};
+use worker::{Chore, MAX_FILE_BYTES, SharedStore, Watcher};
 
 pub mod before;
 pub mod desk;
@@ -83,29 +83,30 @@ impl Review {
         })
     }
 
-    /// Says where checkpoints go, and removes the oldest where there are too many.
-    pub fn keep_checkpoints(&self, keeping: &Keeping, now_ms: u64) -> Result<(), String> {
-        let mut store = self.store.lock();
-        *store = match &keeping.dir {
-            None => None,
-            Some(dir) => {
-                let mut opened = Store::open(dir).map_err(|error| error.to_string())?;
-                let limits = Limits {
-                    bytes: keeping.max_bytes,
-                    age: Duration::from_secs(keeping.max_days.saturating_mul(24 * 3600)),
-                };
-                opened
-                    .prune(limits, now_ms)
-                    .map_err(|error| error.to_string())?;
-                Some(opened)
-            }
-        };
+    /// Says where checkpoints go; the oldest are removed where there are too many.
+    pub fn keep_checkpoints(&self, keeping: &Keeping) -> Result<(), String> {
+        let opened = keeping.dir.as_deref().map(Store::open).transpose();
+        *self.store.lock() = opened.map_err(|error| error.to_string())?;
+        self.chore(Chore::Prune(Limits {
+            bytes: keeping.max_bytes,
+            age: Duration::from_secs(keeping.max_days.saturating_mul(24 * 3600)),
+        }));
         Ok(())
     }
 
     /// Something happened to files.
     pub fn tell(&self, job: Job) {
         self.watcher.tell(job);
+    }
+
+    /// Something happened that the engine does not know of.
+    pub fn chore(&self, chore: Chore) {
+        self.watcher.chore(chore);
+    }
+
+    /// Keeps a file as it is, then does something: whatever that writes comes after.
+    pub fn look(&self, path: PathBuf, then: impl FnOnce() + Send + 'static) {
+        self.watcher.look(path, then);
     }
 
     /// Hears when everything told so far is done.
@@ -123,46 +124,68 @@ impl Review {
         f(&mut self.desk.lock())
     }
 
-    /// Undoes hunks, on disk; what buffers have to do comes back.
+    /// A buffer has a long text, as [`Desk::buffer_has`]; for any thread but the editor's.
+    pub fn long_buffer(&self, path: &Path, text: &[u8], state: &str) {
+        Desk::buffer_has_apart(&self.desk, path, &review::Text::new(text), state);
+    }
+
+    /// Undoes hunks, on disk; what buffers have to do comes back. A file that is not what was compared, or cannot be written,
+    /// stays as it is, and so do its hunks.
     pub fn undo(&self, select: &Select) -> Undone {
-        let (count, undos) = self.desk.lock().undo(select);
-        let mut undone = Undone {
-            count,
-            ..Undone::default()
-        };
-        for undo in undos {
-            match put_back(&undo) {
-                Ok(()) => {
-                    let state = workspace::state_of(&undo.path);
-                    self.desk.lock().seen(&undo.path, state);
-                    undone.files.push(UndoneFile {
-                        path: undo.path,
-                        edits: undo.edits,
-                        deleted: undo.to == Snapshot::Absent,
-                    });
+        let mut undone = Undone::default();
+        let paths = self.desk.lock().meant_paths(select);
+        for path in paths {
+            let one = Select {
+                path: Some(path.clone()),
+                ..select.clone()
+            };
+            let before = self.desk.lock().copy_of(&path);
+            let now = Snapshot::take(&path, MAX_FILE_BYTES).map_err(|error| error.to_string());
+            let same = now.map(|now| self.desk.lock().disk(&path) == Some(&now));
+            let (count, undos) = match same {
+                Ok(true) => self.desk.lock().undo(&one),
+                Ok(false) => {
+                    undone.failed.push(format!("{}: {CHANGED}", path.display()));
+                    continue;
                 }
                 Err(why) => {
-                    undone.count = undone.count.saturating_sub(1);
-                    undone
-                        .failed
-                        .push(format!("{}: {why}", undo.path.display()));
-                    // It is what it was: the desk looks again.
-                    let after = Snapshot::take(&undo.path, MAX_FILE_BYTES);
-                    if let Ok(after) = after {
-                        self.desk.lock().user_wrote(&undo.path, after);
-                    }
+                    undone.failed.push(format!("{}: {why}", path.display()));
+                    continue;
                 }
+            };
+            undone.count += count;
+            for undo in undos {
+                if let Err(why) = put_back(&undo) {
+                    self.desk.lock().take_back(&path, before.clone());
+                    undone.count -= count;
+                    undone.failed.push(format!("{}: {why}", path.display()));
+                    continue;
+                }
+                let state = workspace::state_of(&path);
+                self.desk.lock().seen(&path, state);
+                self.chore(Chore::PutBack {
+                    path: path.clone(),
+                    snapshot: undo.to.clone(),
+                });
+                undone.files.push(UndoneFile {
+                    path: undo.path,
+                    edits: undo.edits,
+                    deleted: undo.to == Snapshot::Absent,
+                });
             }
         }
         undone
     }
 }
 
+/// Why a file is left alone.
+const CHANGED: &str = "it was changed on disk meanwhile; look at its hunks again";
+
 /// Writes what undoing makes of a file, unless it is not what was compared any more.
 fn put_back(undo: &Undo) -> Result<(), String> {
     let now = Snapshot::take(&undo.path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
     if now != undo.from {
-        return Err("it was changed on disk meanwhile; look at its hunks again".to_owned());
+        return Err(CHANGED.to_owned());
     }
     if undo.from == undo.to {
         return Ok(());

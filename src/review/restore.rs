@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use store::checkpoint::{Change, Checkpoint, Point, Snapshot, State, Store};
 
 use super::Review;
-use super::worker::MAX_FILE_BYTES;
+use super::worker::{Chore, MAX_FILE_BYTES};
 use engine::sessions::watching::Author;
 
 /// What to restore.
@@ -151,6 +151,10 @@ impl Review {
                 Ok(()) => {
                     // Nothing about it is undecided any more: it is what the user chose.
                     self.desk.lock().settle(path);
+                    self.chore(Chore::PutBack {
+                        path: path.to_owned(),
+                        snapshot: then.clone(),
+                    });
                     done.restored.push(path.to_owned());
                 }
                 Err(why) => {
@@ -248,7 +252,7 @@ mod tests {
                 max_bytes: 1 << 20,
                 max_days: 30,
             };
-            review.keep_checkpoints(&keeping, 1_000).expect("a store");
+            review.keep_checkpoints(&keeping).expect("a store");
             Self {
                 _dir: dir,
                 root,
@@ -344,6 +348,57 @@ mod tests {
             .expect("meta")
             .modified();
         assert_eq!(before.ok(), after.ok());
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays_undecided() {
+        let world = World::new();
+        std::fs::create_dir(world.root.join("d")).expect("made");
+        world.write("d/a", "1\n");
+        world.write("b", "1\n");
+        world.turn("0000000001001", &[("d/a", "2\n"), ("b", "2\n")]);
+        let all = crate::review::desk::Select {
+            all: true,
+            ..Default::default()
+        };
+        // The agent has written again and not told of it yet.
+        world.write("b", "3\n");
+        let undone = world.review.undo(&all);
+        assert_eq!((undone.count, undone.failed.len()), (1, 1));
+        assert_eq!(world.read("b").as_deref(), Some("3\n"));
+        assert_eq!(world.review.desk(|desk| desk.files(None)).len(), 1);
+        world.review.tell(Job::Changed {
+            author: A,
+            path: world.root.join("b"),
+            said: None,
+        });
+        assert!(world.review.flush(Duration::from_secs(20)));
+        assert_eq!(world.review.undo(&all).count, 1);
+        assert_eq!(world.read("b").as_deref(), Some("1\n"));
+        assert_eq!(world.read("d/a").as_deref(), Some("1\n"));
+    }
+
+    #[test]
+    fn what_was_put_back_is_what_the_next_change_is_made_from() {
+        let world = World::new();
+        world.write("a", "1\n");
+        world.turn("0000000001001", &[("a", "2\n")]);
+        let all = crate::review::desk::Select {
+            all: true,
+            ..Default::default()
+        };
+        assert_eq!(world.review.undo(&all).count, 1);
+        assert_eq!(world.read("a").as_deref(), Some("1\n"));
+        // In the same turn.
+        world.write("a", "3\n");
+        world.review.tell(Job::Changed {
+            author: A,
+            path: world.root.join("a"),
+            said: None,
+        });
+        assert!(world.review.flush(Duration::from_secs(20)));
+        assert_eq!(world.review.undo(&all).count, 1);
+        assert_eq!(world.read("a").as_deref(), Some("1\n"));
     }
 
     #[test]

@@ -4,12 +4,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use engine::sessions::watching::{Author, Doubt, Job, Point, Report, Said};
 use parking_lot::Mutex;
-use store::checkpoint::{self, Snapshot, Store};
+use store::checkpoint::{self, Limits, Snapshot, Store};
 
 use super::before::undo_replacement;
 use super::desk::Desk;
@@ -26,17 +25,53 @@ const MAX_SMALL_BYTES: u64 = 256 * 1024;
 /// And only so many of them.
 const MAX_SMALL_FILES: usize = 2_000;
 
+/// What the watcher hears beside what the engine tells it.
+#[derive(Debug)]
+pub enum Chore {
+    /// A file was seen as it is, just before it is written.
+    Seen {
+        /// Absolute, without links.
+        path: PathBuf,
+        /// What it is; its state.
+        snapshot: Snapshot,
+        /// See above.
+        stamp: Option<Stamp>,
+    },
+    /// The editor saw a file change while turns run, before any agent told of it.
+    Noticed {
+        /// Absolute, without links.
+        path: PathBuf,
+        /// What it was then; a moment later the user may have saved it.
+        bytes: Vec<u8>,
+        /// Its state then, as buffers name it.
+        state: String,
+    },
+    /// The user has a file brought back to what it was: whatever an agent makes of it next is made from that.
+    PutBack {
+        /// Absolute, without links.
+        path: PathBuf,
+        /// What it is.
+        snapshot: Snapshot,
+    },
+    /// Remove the oldest checkpoints where there are too many, now and after each turn.
+    Prune(Limits),
+}
+
 enum Message {
     Job(Job),
+    Chore(Chore),
     /// Everything before this is done.
     Flush(Sender<()>),
 }
 
-/// The watcher's end that is told things. Dropping the last one ends the thread.
+/// A file to look at before it is written, and what to do then.
+type Look = (PathBuf, Box<dyn FnOnce() + Send>);
+
+/// The watcher's end that is told things. Dropping the last one ends its threads.
 #[derive(Debug)]
 pub struct Watcher {
     jobs: Option<Sender<Message>>,
-    thread: Option<JoinHandle<()>>,
+    looks: Option<Sender<Look>>,
 }
 
 /// Where checkpoints go; none while they are off or the store cannot be opened.
@@ -57,19 +92,53 @@ impl Watcher {
             kept: HashMap::new(),
             kept_bytes: 0,
             turns: HashMap::new(),
+            running: Vec::new(),
+            limits: None,
         };
-        let thread = std::thread::Builder::new()
+        // The threads are not waited for: what is under way is finished or cut off, and the store survives both.
+        std::thread::Builder::new()
             .name("cursor-agent-review".to_owned())
             .spawn(move || watch.run(&inbox))?;
+        let (looks, to_look) = unbounded::<Look>();
+        let told = jobs.clone();
+        // Beside the other, which may be busy with git for seconds.
+        std::thread::Builder::new()
+            .name("cursor-agent-look".to_owned())
+            .spawn(move || {
+                for (path, then) in to_look {
+                    let path = real_path(&path);
+                    let stamp = Stamp::of(&path);
+                    if let Ok(snapshot) = Snapshot::take(&path, MAX_FILE_BYTES) {
+                        let _ = told.send(Message::Chore(Chore::Seen {
+                            path,
+                            snapshot,
+                            stamp,
+                        }));
+                    }
+                    then();
+                }
+            })?;
         Ok(Self {
             jobs: Some(jobs),
-            thread: Some(thread),
+            looks: Some(looks),
         })
+    }
+
+    /// Keeps a file as it is, then does something: whatever that writes comes after.
+    pub fn look(&self, path: PathBuf, then: impl FnOnce() + Send + 'static) {
+        if let Some(looks) = &self.looks {
+            let _ = looks.send((path, Box::new(then)));
+        }
     }
 
     /// Something happened.
     pub fn tell(&self, job: Job) {
         self.send(Message::Job(job));
+    }
+
+    /// Something happened that the engine does not know of.
+    pub fn chore(&self, chore: Chore) {
+        self.send(Message::Chore(chore));
     }
 
     fn send(&self, message: Message) {
@@ -95,8 +164,7 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.jobs = None;
-        // It does not wait: what is under way is finished or cut off, and the store survives both.
-        drop(self.thread.take());
+        self.looks = None;
     }
 }
 
@@ -106,6 +174,8 @@ struct Kept {
     stamp: Option<Stamp>,
     /// A call named it, nothing else: it may have been changed by then.
     by_call: bool,
+    /// An agent made it so, and that was told.
+    told: bool,
 }
 
 /// A turn that runs.
@@ -122,6 +192,9 @@ struct Watch {
     kept: HashMap<PathBuf, Kept>,
     kept_bytes: usize,
     turns: HashMap<Key, Turn>,
+    /// Of these, those that are not over.
+    running: Vec<Author>,
+    limits: Option<Limits>,
 }
 
 impl Watch {
@@ -129,6 +202,10 @@ impl Watch {
         for message in inbox {
             let job = match message {
                 Message::Job(job) => job,
+                Message::Chore(chore) => {
+                    self.chore(chore);
+                    continue;
+                }
                 Message::Flush(done) => {
                     let _ = done.send(());
                     continue;
@@ -153,6 +230,34 @@ impl Watch {
         }
     }
 
+    fn chore(&mut self, chore: Chore) {
+        match chore {
+            Chore::Seen {
+                path,
+                snapshot,
+                stamp,
+            } => {
+                if !self.kept.contains_key(&path) {
+                    self.remember(&path, snapshot, stamp);
+                }
+            }
+            Chore::Noticed { path, bytes, state } => self.noticed(&path, bytes, state),
+            Chore::PutBack { path, snapshot } => {
+                for turn in self.turns.values_mut() {
+                    if let Some(census) = &mut turn.census {
+                        census.note(&path);
+                    }
+                }
+                let stamp = Stamp::of(&path);
+                self.remember(&path, snapshot, stamp);
+            }
+            Chore::Prune(limits) => {
+                self.limits = Some(limits);
+                self.prune();
+            }
+        }
+    }
+
     fn turn_started(&mut self, author: Author, point: Point, watch: &[PathBuf]) {
         let point = checkpoint::Point {
             cwd: point.cwd.canonicalize().unwrap_or(point.cwd),
@@ -162,29 +267,33 @@ impl Watch {
             prompt: point.prompt,
             at_ms: point.at_ms,
         };
-        let known: Vec<PathBuf> = self.desk.lock().paths().map(Path::to_owned).collect();
-        for path in known {
-            // Changed while no agent was at work: by the user.
-            self.user_wrote(&path, false);
-        }
-        // What was kept in an earlier turn may have been changed by the user since.
-        let kept: Vec<PathBuf> = self.kept.keys().cloned().collect();
-        for path in &kept {
-            self.keep(path, MAX_FILE_BYTES);
+        self.running.retain(|other| other.key != author.key);
+        let alone = self.running.is_empty();
+        self.running.push(author);
+        // What changed while no agent was at work, the user changed. While another one is, it may be that one's doing.
+        if alone {
+            let known: Vec<PathBuf> = self.desk.lock().paths().map(Path::to_owned).collect();
+            for path in known {
+                self.user_wrote(&path, false);
+            }
+            let kept: Vec<PathBuf> = self.kept.keys().cloned().collect();
+            for path in &kept {
+                self.keep(path, MAX_FILE_BYTES);
+            }
         }
         for path in watch {
-            self.keep(&real_path(path), MAX_FILE_BYTES);
+            self.keep_first(&real_path(path), MAX_FILE_BYTES, alone);
         }
         let census = workspace::census(&point.cwd);
         match &census {
             Census::Git { dirty, .. } => {
                 for path in dirty.keys() {
-                    self.keep(path, MAX_FILE_BYTES);
+                    self.keep_first(path, MAX_FILE_BYTES, alone);
                 }
             }
             Census::Walk { files, .. } if files.len() <= MAX_SMALL_FILES => {
                 for path in files.keys() {
-                    self.keep(path, MAX_SMALL_BYTES);
+                    self.keep_first(path, MAX_SMALL_BYTES, alone);
                 }
             }
             Census::Walk { .. } | Census::TooLarge => {}
@@ -200,6 +309,7 @@ impl Watch {
     }
 
     fn turn_ended(&mut self, author: Author) {
+        self.running.retain(|other| other.key != author.key);
         if let Some(turn) = self.turns.get(&author.key)
             && let Some(store) = self.store.lock().as_mut()
             && let Err(error) = store.sync(&turn.point.id)
@@ -209,7 +319,29 @@ impl Watch {
                 why: error.to_string(),
             });
         }
+        self.prune();
         self.look_for_commits();
+    }
+
+    /// Removes the oldest checkpoints until the rest is within the limits.
+    fn prune(&self) {
+        let Some(limits) = self.limits else { return };
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now_ms = since.map_or(0, |since| {
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        });
+        let pruned = match self.store.lock().as_mut() {
+            Some(store) => store.prune(limits, now_ms),
+            None => return,
+        };
+        match pruned {
+            Ok(pruned) if pruned.points > 0 => (self.tell)(Report::Pruned {
+                points: pruned.points,
+                bytes: pruned.bytes,
+            }),
+            Ok(_) => {}
+            Err(error) => crate::log::write("warn", &format!("checkpoints: {error}")),
+        }
     }
 
     /// A call names a file. What was seen of it before the call counts: it may have been changed already.
@@ -219,6 +351,13 @@ impl Watch {
             if let Some(kept) = self.kept.get_mut(path) {
                 kept.by_call = true;
             }
+        }
+    }
+
+    /// Keeps what a file is; with `again`, also one that was kept before.
+    fn keep_first(&mut self, path: &Path, max: u64, again: bool) {
+        if again || !self.kept.contains_key(path) {
+            self.keep(path, max);
         }
     }
 
@@ -244,14 +383,13 @@ impl Watch {
             self.kept_bytes = 0;
         }
         self.kept_bytes += bytes;
-        let before = self.kept.insert(
-            path.to_owned(),
-            Kept {
-                snapshot,
-                stamp,
-                by_call: false,
-            },
-        );
+        let kept = Kept {
+            snapshot,
+            stamp,
+            by_call: false,
+            told: false,
+        };
+        let before = self.kept.insert(path.to_owned(), kept);
         self.kept_bytes -= before.map_or(0, |kept| size_of(&kept.snapshot));
     }
 
@@ -261,12 +399,54 @@ impl Watch {
         path: &Path,
         said: Option<&Said>,
     ) -> Option<&'static str> {
-        let stamp = Stamp::of(path);
-        let Ok(after) = Snapshot::take(path, MAX_FILE_BYTES) else {
-            // A directory, a device, or too large to be kept.
-            return None;
+        // A directory, a device, or too large to be kept is not seen.
+        let (after, stamp, state) = settled(path)?;
+        self.became(author, path, after, stamp, state, said)
+    }
+
+    /// The editor saw a file change: it is a change of the turn that began last where the file is.
+    fn noticed(&mut self, path: &Path, bytes: Vec<u8>, state: String) {
+        let here = |author: &&Author| {
+            let turn = self.turns.get(&author.key);
+            turn.is_some_and(|turn| path.starts_with(&turn.point.cwd))
         };
+        let Some(author) = self.running.iter().rev().find(here).copied() else {
+            return;
+        };
+        let mode = std::fs::metadata(path).map_or(0o644, |meta| {
+            use std::os::unix::fs::PermissionsExt;
+            meta.permissions().mode() & 0o7777
+        });
+        let after = Snapshot::File { bytes, mode };
+        let seen = self.kept.contains_key(path) || self.desk.lock().disk(path).is_some();
+        let census = self.turns.get(&author.key);
+        let census = census.and_then(|turn| turn.census.as_ref());
+        if seen || census.is_some_and(|census| census.before(path).is_some()) {
+            self.became(author, path, after, None, state, None);
+        } else {
+            // It was only opened.
+            self.remember(path, after, None);
+        }
+    }
+
+    /// An agent made this of a file.
+    fn became(
+        &mut self,
+        author: Author,
+        path: &Path,
+        after: Snapshot,
+        stamp: Option<Stamp>,
+        state: String,
+        said: Option<&Said>,
+    ) -> Option<&'static str> {
         let tracked = self.desk.lock().disk(path).cloned();
+        if let (None, Some(kept)) = (&tracked, self.kept.get(path))
+            && kept.told
+            && kept.snapshot == after
+        {
+            // Heard of before, and decided since.
+            return None;
+        }
         let seen = self.kept.get(path).map(|kept| kept.snapshot.clone());
         let before = match tracked.or(seen) {
             Some(before) if before != after => Some(before),
@@ -286,16 +466,19 @@ impl Watch {
             return None;
         }
         self.checkpoint(author, path, before.as_ref(), &after);
-        let state = match (&before, &after) {
+        let what = match (&before, &after) {
             (_, Snapshot::Absent) => "deleted",
             (Some(Snapshot::Absent), _) => "created",
             _ => "modified",
         };
         Desk::agent_wrote_apart(&self.desk, path, before.as_ref(), &after, author);
-        self.desk.lock().seen(path, workspace::state_of(path));
+        self.desk.lock().seen(path, state);
         self.remember(path, after, stamp);
+        if let Some(kept) = self.kept.get_mut(path) {
+            kept.told = true;
+        }
         (self.tell)(Report::Reviewed(vec![path.to_owned()]));
-        Some(state)
+        Some(what)
     }
 
     fn doubted(&mut self, author: Author, doubt: &Doubt) {
@@ -412,10 +595,14 @@ impl Watch {
         let known = self.desk.lock().disk(path).is_some();
         let stamp = Stamp::of(path);
         let same = self.kept.get(path).is_some_and(|kept| kept.stamp == stamp);
+        if !known && saved && self.kept.contains_key(path) {
+            // What an agent had made of it before is known already: the editor looked before it saved.
+            self.keep(path, MAX_FILE_BYTES);
+        }
         if !known || same {
             return;
         }
-        let Ok(now) = Snapshot::take(path, MAX_FILE_BYTES) else {
+        let Some((now, stamp, state)) = settled(path) else {
             return;
         };
         {
@@ -425,7 +612,7 @@ impl Watch {
             } else {
                 desk.user_wrote(path, now.clone());
             }
-            desk.seen(path, workspace::state_of(path));
+            desk.seen(path, state);
         }
         self.remember(path, now, stamp);
         (self.tell)(Report::Reviewed(vec![path.to_owned()]));
@@ -461,6 +648,26 @@ impl Watch {
             (self.tell)(Report::Reviewed(settled));
         }
     }
+}
+
+/// What a file is, and the state it is that in. One that is being written is looked at again.
+fn settled(path: &Path) -> Option<(Snapshot, Option<Stamp>, String)> {
+    const TRIES: usize = 20;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+    let mut found = None;
+    for _ in 0..TRIES {
+        let before = (Stamp::of(path), workspace::state_of(path));
+        let snapshot = Snapshot::take(path, MAX_FILE_BYTES).ok()?;
+        let same = before == (Stamp::of(path), workspace::state_of(path));
+        // Whoever writes a file anew empties it first.
+        let empty = matches!(&snapshot, Snapshot::File { bytes, .. } if bytes.is_empty());
+        found = Some((snapshot, before.0, before.1));
+        if same && !empty {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    found
 }
 
 /// What a file was, by the agent's own words.
@@ -506,6 +713,10 @@ mod tests {
         key: Key(1),
         turn: 1,
     };
+    const B: Author = Author {
+        key: Key(2),
+        turn: 1,
+    };
 
     struct World {
         _dir: tempfile::TempDir,
@@ -543,8 +754,12 @@ mod tests {
         }
 
         fn turn(&self, id: &str, watch: &[&str]) {
+            self.turn_of(A, id, watch);
+        }
+
+        fn turn_of(&self, author: Author, id: &str, watch: &[&str]) {
             self.watcher.tell(Job::TurnStarted {
-                author: A,
+                author,
                 point: Box::new(Point {
                     id: id.to_owned(),
                     session: "s".to_owned(),
@@ -729,6 +944,59 @@ mod tests {
         world.changed("a", Some((Some("old\n"), "new\n")));
         assert_eq!(world.desk.lock().files(None).len(), 1);
         assert_eq!(world.undone(), [was("a", "old\n")]);
+    }
+
+    #[test]
+    fn what_was_decided_is_not_asked_again_when_it_is_reported_again() {
+        let world = World::new();
+        world.write("a", "old\n");
+        world.turn("01", &[]);
+        world.write("a", "new\n");
+        world.changed("a", Some((Some("old\n"), "new\n")));
+        let all = Select {
+            all: true,
+            ..Select::default()
+        };
+        assert_eq!(world.desk.lock().keep(&all).0, 1);
+        world.changed("a", Some((Some("old\n"), "new\n")));
+        assert!(world.desk.lock().files(None).is_empty());
+    }
+
+    #[test]
+    fn two_turns_at_once_are_not_taken_for_the_user() {
+        let world = World::new();
+        world.write("a", "old\n");
+        world.turn("01", &["a"]);
+        world.write("a", "new\n");
+        // Another turn begins before the first one tells of its change.
+        world.turn_of(B, "02", &["a"]);
+        world.changed("a", None);
+        assert_eq!(world.undone(), [was("a", "old\n")]);
+    }
+
+    #[test]
+    fn what_the_editor_noticed_is_the_agents_and_what_the_user_saved_the_users() {
+        let world = World::new();
+        world.write("a", "1\n2\n3\n");
+        world.write("b", "b\n");
+        world.turn("01", &["a"]);
+        world.watcher.chore(Chore::Noticed {
+            path: world.root.join("a"),
+            bytes: b"1\n2\nX\n".to_vec(),
+            state: "s".to_owned(),
+        });
+        let path = world.write("a", "mine\n1\n2\nX\n");
+        world.watcher.tell(Job::UserWrote { path, saved: true });
+        world.changed("a", None);
+        assert_eq!(world.undone(), [was("a", "mine\n1\n2\n3\n")]);
+        // One that was only opened is no change.
+        world.watcher.chore(Chore::Noticed {
+            path: world.root.join("b"),
+            bytes: b"b\n".to_vec(),
+            state: "s".to_owned(),
+        });
+        world.done();
+        assert!(world.desk.lock().files(None).is_empty());
     }
 
     #[test]

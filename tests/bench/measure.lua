@@ -5,7 +5,7 @@ local uv = vim.uv
 ---A frame of 60 Hz. A longer gap is a stutter.
 local FRAME_MS = 16
 
-local job = vim.json.decode(assert(vim.env.BENCH_JOB)) ---@type { client: string, command: string[], cwd: string, load: string?, lines: integer, out: string, root: string }
+local job = vim.json.decode(assert(vim.env.BENCH_JOB)) ---@type { client: string, command: string[], cwd: string, load: string?, lines: integer, file: string?, hunks: integer?, typed: boolean?, out: string, root: string }
 vim.opt.runtimepath:prepend(job.root)
 vim.o.swapfile = false
 vim.o.termguicolors = true
@@ -136,6 +136,16 @@ local function when_still(on_end)
   end, on_end)
 end
 
+---Whether every hunk is known and drawn.
+---@return boolean
+local function is_reviewed()
+  local buf, signs = vim.fn.bufnr(job.file), vim.api.nvim_get_namespaces().cursor_agent_hunks
+  local last = 100 * (job.hunks or 0) - 51
+  return signs ~= nil
+    and #vim.api.nvim_buf_get_extmarks(buf, signs, { last, 0 }, { last, -1 }, {}) > 0
+    and #require("cursor_agent").hunks() == job.hunks
+end
+
 ---@return boolean
 local function is_coloured()
   return require("cursor_agent.colour.painter").idle()
@@ -159,6 +169,12 @@ local function with_plugin()
       end)
     end,
   })
+  if job.file then
+    vim.cmd.edit(job.file)
+    if job.typed then
+      vim.api.nvim_buf_set_lines(0, 20, 21, false, { "typed" })
+    end
+  end
   -- The first chat loads the library and markdown's parsers, and starts the agent: that is not what is measured.
   assert(agent.open({ cwd = job.cwd }))
   vim.api.nvim_create_autocmd("User", {
@@ -167,7 +183,10 @@ local function with_plugin()
     callback = function()
       when(is_coloured, function()
         measure(function(on_end)
-          if job.load then
+          if job.hunks then
+            when(is_reviewed, on_end)
+            assert(agent.prompt("go"))
+          elseif job.load then
             assert(agent.load(job.load, { cwd = job.cwd }))
             when_still(on_end)
           else

@@ -19,6 +19,11 @@ local RUNS = 3
 local function run(one, client, dir)
   local work = dir .. "/work"
   vim.fn.mkdir(work, "p")
+  if one.file then
+    local file = assert(io.open(("%s/%s"):format(work, one.file.name), "wb"))
+    file:write(one.file.text)
+    file:close()
+  end
   local scenario, out = dir .. "/scenario.json", dir .. "/figures.json"
   os.remove(out)
   local file = assert(io.open(scenario, "wb"))
@@ -30,6 +35,9 @@ local function run(one, client, dir)
     cwd = work,
     load = one.load,
     lines = one.lines,
+    file = one.file and one.file.name,
+    hunks = one.hunks,
+    typed = one.typed,
     out = out,
     root = root,
   }
@@ -155,7 +163,8 @@ print(("%-38s %-9s %s"):format(
 local blocked = {} ---@type table<string, { all: number, on_cpu: number }>
 for _, one in ipairs(scenarios.all()) do
   if one.name:find(arg[1] or "", 1, true) then
-    for _, client in ipairs({ "plugin", "baseline" }) do
+    local clients = one.hunks and { "plugin" } or { "plugin", "baseline" } ---@type ("plugin"|"baseline")[]
+    for _, client in ipairs(clients) do
       if not arg[2] or arg[2] == client then
         local figures = quietest(one, client, dir)
         local so_far = blocked[client] or { all = 0, on_cpu = 0 }

@@ -7,6 +7,9 @@ local M = {}
 ---@field scenario table as `cursor-agent-demo play` reads it
 ---@field load string? a past session to go on with, instead of a prompt
 ---@field lines integer at least so many lines are in the buffer at the end
+---@field file { name: string, text: string }? open beside the chat
+---@field hunks integer? it is over when so many are shown in that file; the plain client has none
+---@field typed boolean? the file has unsaved text when it is changed
 
 local WORDS = vim.split(
   "the parser reads a `list` of items and **each** of them ends with a comma unless it is the last one of its kind",
@@ -219,9 +222,47 @@ local function long_diff()
   }
 end
 
+---A thousand places of an open file of 100,000 lines, changed on disk: shown as hunks. Lines are typed into it or not.
+---@param typed boolean
+---@return bench.Scenario
+local function hunks(typed)
+  local old, new = {}, {}
+  for i = 1, 100000 do
+    old[i] = ("line %d of the file, as it was"):format(i)
+    new[i] = i % 100 == 50 and ("line %d of the file, as it is"):format(i) or old[i]
+  end
+  local call = { toolCallId = "t", title = "Edit big.txt", kind = "edit", status = "completed" }
+  call.sessionUpdate, call.locations = "tool_call", { { path = "${cwd}/big.txt" } }
+  return {
+    name = "1,000 hunks in 100,000 lines" .. (typed and ", typed in" or ""),
+    lines = 100000,
+    file = { name = "big.txt", text = table.concat(old, "\n") .. "\n" },
+    hunks = 1000,
+    typed = typed,
+    scenario = {
+      turns = {
+        {
+          { write_file = { path = "big.txt", text = table.concat(new, "\n") .. "\n" } },
+          { update = call },
+        },
+      },
+    },
+  }
+end
+
 ---@return bench.Scenario[]
 function M.all()
-  return { chunks(), tools(), cumulative(), long_line(), reload(), first_code(), long_diff() }
+  return {
+    chunks(),
+    tools(),
+    cumulative(),
+    long_line(),
+    reload(),
+    first_code(),
+    long_diff(),
+    hunks(false),
+    hunks(true),
+  }
 end
 
 return M

@@ -78,9 +78,18 @@ T.case("each action has its <Plug> mapping", function(nvim)
     return vim.tbl_map(function(action) return action.name end, require("cursor_agent.actions").list)
   ]])
   for _, name in ipairs(names) do
-    T.ok(nvim:lua("return vim.fn.maparg(...) ~= ''", ("<Plug>(cursor-agent-%s)"):format(name)), name)
+    for _, mode in ipairs({ "n", "x", "i" }) do
+      local map = nvim:lua(
+        "local lhs, mode = ... return vim.fn.maparg(lhs, mode, false, true)",
+        ("<Plug>(cursor-agent-%s)"):format(name),
+        mode
+      )
+      T.eq({ map.mode and true, map.desc }, { true, "cursor-agent: " .. name:gsub("-", " ") }, mode .. " " .. name)
+    end
   end
-  local mapped = vim.split(nvim:cmd("nmap <Plug>(cursor-agent-"), "\n", { trimempty = true })
+  local mapped = vim.tbl_filter(function(map)
+    return vim.startswith(map.lhs, "<Plug>(cursor-agent-")
+  end, nvim:api("nvim_get_keymap", "n"))
   T.eq(#mapped, #names, "no mapping without an action")
 end)
 

@@ -266,13 +266,7 @@ T.case("todos of a tool call and of a request without a session are one list", {
       },
     },
     call({ rawInput = { _toolName = "updateTodos", todos = all, merge = false } }),
-    -- With merge, only what changed.
-    {
-      request = {
-        method = "cursor/update_todos",
-        params = { toolCallId = "t", todos = { { id = "2", status = "in_progress" } }, merge = true },
-      },
-    },
+    { request = { method = "cursor/update_todos", params = { toolCallId = "t", todos = all, merge = false } } },
     call({ status = "completed" }),
     { expect = "session/set_mode" },
     {

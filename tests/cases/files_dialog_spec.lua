@@ -7,10 +7,14 @@ local OPTS = { width = 120, height = 30, files = { ["a.txt"] = TEXT, ["other.txt
 
 ---@param from string
 ---@param to string
+---@param text string?
 ---@return string
-local function replaced(from, to)
-  return (TEXT:gsub(vim.pesc(from) .. "\n", to .. "\n"))
+local function replaced(from, to, text)
+  return ((text or TEXT):gsub(vim.pesc(from) .. "\n", to .. "\n"))
 end
+
+---What the user typed in the second line, and what the agent wrote in the twentieth.
+local BOTH = replaced("line 2", "mine", replaced("line 20", "theirs"))
 
 ---@param path string
 ---@param text string
@@ -87,12 +91,15 @@ for name, look in vim.spairs(LOOKS) do
       nvim:keys("2GSmine<Esc>")
       nvim:prompt("edit", { open = false })
       nvim:wait_turns(1)
-      nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
-      -- Once more, long after the report.
+      nvim:wait(function()
+        return in_buffer(nvim, "a.txt") == BOTH
+      end, "both in the buffer")
+      T.eq(nvim:lua("return { vim.bo.modified, #require('cursor_agent.files.conflicts').list }"), { true, 0 })
+      -- Again, long after the report: it need not be the agent's.
       put(nvim.work .. "/a.txt", replaced("line 20", "theirs again"))
       look(nvim)
       answer_dialog(nvim)
-      T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+      T.eq(in_buffer(nvim, "a.txt"), BOTH)
       T.eq(nvim:lua("return #require('cursor_agent.files.conflicts').list"), 1)
       nvim:wait("require('cursor_agent.files.conflicts').list[1].theirs[20] == 'theirs again'", "the newest text")
       T.eq(get(nvim.work .. "/a.txt"), replaced("line 20", "theirs again"))
@@ -122,10 +129,12 @@ for name, look in vim.spairs(LOOKS) do
       put(nvim.work .. "/other.txt", replaced("line 5", "other"))
       look(nvim)
       answer_dialog(nvim)
-      T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
-      nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
+      nvim:wait(function()
+        return in_buffer(nvim, "a.txt") == BOTH
+      end, "both in the buffer")
       nvim:lua("require('cursor_agent.files').edited(vim.fn.fnamemodify('a.txt', ':p'))")
-      T.eq(nvim:lua("return #require('cursor_agent.files.conflicts').list"), 1, "the report says nothing new")
+      T.eq(in_buffer(nvim, "a.txt"), BOTH, "the report says nothing new")
+      T.eq(nvim:lua("return { vim.bo.modified, #require('cursor_agent.files.conflicts').list }"), { true, 0 })
       -- One without unsaved text follows, at the end of the turn at the latest.
       nvim:cmd("CursorAgent cancel")
       nvim:wait_turns(1)
@@ -169,10 +178,34 @@ T.case("a new file that an agent makes on disk is not loaded over what was typed
   nvim:wait_turns(1)
 end)
 
-T.case(":w asks nothing where an agent has written, and :w! writes", OPTS, function(nvim)
+for _, command in ipairs({ "write", "wall", "update" }) do
+  T.case((":%s writes what an agent wrote meanwhile as well"):format(command), OPTS, function(nvim)
+    nvim:use(T.agent({
+      profile = "plain",
+      turns = { { { write_file = { path = "a.txt", text = replaced("line 20", "theirs") } }, { wait_cancel = true } } },
+    }))
+    nvim:cmd("edit a.txt")
+    nvim:keys("2GSmine<Esc>")
+    nvim:prompt("edit", { open = false })
+    nvim:wait(function()
+      return get(nvim.work .. "/a.txt") ~= TEXT
+    end, "the change")
+    nvim:keys((":%s<CR>"):format(command))
+    nvim:wait(function()
+      return get(nvim.work .. "/a.txt") == BOTH
+    end, "both on disk")
+    T.eq(in_buffer(nvim, "a.txt"), BOTH)
+    T.eq(nvim:lua("return { vim.bo.modified, #require('cursor_agent.files.conflicts').list }"), { false, 0 })
+    nvim:cmd("CursorAgent cancel")
+    nvim:wait_turns(1)
+    T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+  end)
+end
+
+T.case(":w asks nothing where an agent has written the same lines, and :w! writes", OPTS, function(nvim)
   local agent = T.agent({
     profile = "plain",
-    turns = { { { write_file = { path = "a.txt", text = replaced("line 20", "theirs") } }, { wait_cancel = true } } },
+    turns = { { { write_file = { path = "a.txt", text = replaced("line 2", "theirs") } }, { wait_cancel = true } } },
   })
   nvim:use(agent)
   nvim:cmd("edit a.txt")
@@ -185,7 +218,7 @@ T.case(":w asks nothing where an agent has written, and :w! writes", OPTS, funct
   nvim:wait_screen("a.txt was changed on disk and not written")
   nvim:keys("y")
   nvim:keys("<Esc>")
-  T.eq(get(nvim.work .. "/a.txt"), replaced("line 20", "theirs"))
+  T.eq(get(nvim.work .. "/a.txt"), replaced("line 2", "theirs"))
   T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
   T.eq(nvim:lua("return vim.bo.modified"), true)
   nvim:keys(":write b.txt<CR>")
@@ -240,7 +273,9 @@ T.case("a file that a command changed during a turn is looked after when the tur
   nvim:keys("2GSmine<Esc>")
   nvim:prompt("edit", { open = false })
   nvim:wait_turns(1)
-  nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
+  nvim:wait(function()
+    return in_buffer(nvim, "a.txt") == BOTH
+  end, "both in the buffer")
   nvim:keys(":checktime<CR>")
   answer_dialog(nvim)
   put(nvim.work .. "/a.txt", replaced("line 20", "in the background"))
@@ -248,7 +283,7 @@ T.case("a file that a command changed during a turn is looked after when the tur
   answer_dialog(nvim)
   nvim:keys(":checktime<CR>")
   answer_dialog(nvim)
-  T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+  T.eq(in_buffer(nvim, "a.txt"), BOTH)
   nvim:wait("require('cursor_agent.files.conflicts').list[1].theirs[20] == 'in the background'", "the newest text")
   T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
 end)

@@ -67,7 +67,7 @@ for _, width in ipairs({ 80, 120 }) do
     function(nvim)
       start(nvim)
       nvim:keys("gg]h")
-      nvim:wait_screen("hunk 1/3")
+      nvim:wait_screen("1/3 ·")
       nvim:expect_screen(("review-hunks-%d"):format(width))
       nvim:keys(":CursorAgent review<CR>")
       nvim:wait("vim.bo.filetype == 'cursoragent-review'", "the list")

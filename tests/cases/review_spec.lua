@@ -195,3 +195,193 @@ T.case("lists files and hunks beside the code", { width = 120, files = { ["a.txt
   nvim:keys(":CursorAgent review<CR>")
   nvim:wait_screen("nothing is undecided")
 end)
+
+T.case(
+  "]h goes on to the next file when the last hunk of one is decided",
+  { width = 120, files = { ["a.txt"] = OLD, ["b.txt"] = OLD, ["c.txt"] = "c\n" } },
+  function(nvim)
+    local turn = edit("a.txt", OLD, changed({ [5] = "five" }))
+    vim.list_extend(turn, edit("b.txt", OLD, changed({ [7] = "seven" })))
+    start(nvim, { turn })
+    nvim:wait("#require('cursor_agent').hunks() == 2", "both hunks")
+    nvim:cmd("stopinsert | wincmd t")
+    nvim:wait_screen("− line 5")
+    nvim:keys("gg]h<M-k>")
+    nvim:wait("#require('cursor_agent').hunks() == 1", "one was kept")
+    nvim:wait_screen("]h b.txt · 1 left")
+    T.eq(nvim:lua("return vim.fn.maparg('<M-k>', 'n')"), "", "there is nothing to keep here")
+    nvim:keys("]h")
+    nvim:wait("vim.fn.expand('%:t') == 'b.txt' and vim.fn.line('.') == 7", "the other file")
+    nvim:wait_screen("− line 7")
+    nvim:keys("<M-u>")
+    nvim:wait("#require('cursor_agent').hunks() == 0", "the other was undone")
+    T.eq(disk(nvim, "b.txt"), OLD)
+    for _, name in ipairs({ "a.txt", "b.txt", "c.txt" }) do
+      nvim:cmd("edit " .. name)
+      T.eq(nvim:lua("return vim.fn.maparg(']h', 'n')"), "", "no key is left in " .. name)
+    end
+  end
+)
+
+T.case(
+  "what an agent wrote under unsaved text is merged, shown and undone; the text stays unsaved",
+  { width = 120, files = { ["a.txt"] = OLD } },
+  function(nvim)
+    nvim:use(T.agent({ turns = { edit("a.txt", OLD, changed(TWO)) } }))
+    nvim:cmd("edit a.txt")
+    nvim:keys("10GSmine<Esc>")
+    nvim:prompt("edit it", { open = false })
+    nvim:wait_turns(1)
+    nvim:wait_screen("− line 5")
+    T.eq(hunks(nvim), { "a.txt 5+1 5+1", "a.txt 25+1 25+1" })
+    T.eq(nvim:lua("return { vim.fn.getline(5), vim.fn.getline(10), vim.bo.modified }"), { "five", "mine", true })
+    T.eq(#nvim:lua("return require('cursor_agent').pending()"), 0)
+    nvim:keys("5G<M-u>")
+    nvim:wait("#require('cursor_agent').hunks() == 1", "one was undone")
+    T.eq(disk(nvim, "a.txt"), changed({ [25] = "twenty-five" }), "what is unsaved is not written")
+    T.eq(nvim:lua("return { vim.fn.getline(5), vim.fn.getline(10), vim.bo.modified }"), { "line 5", "mine", true })
+    nvim:keys(":write<CR>")
+    nvim:wait("not vim.bo.modified", "it to be written")
+    T.eq(disk(nvim, "a.txt"), changed({ [10] = "mine", [25] = "twenty-five" }))
+    nvim:keys(":CursorAgent undo all<CR>")
+    nvim:wait("#require('cursor_agent').hunks() == 0", "all is undone")
+    T.eq(disk(nvim, "a.txt"), changed({ [10] = "mine" }))
+  end
+)
+
+T.case(
+  "nothing is undone in a buffer that has yet to be settled with the disk",
+  { width = 120, files = { ["a.txt"] = OLD, ["b.txt"] = OLD } },
+  function(nvim)
+    local turn = edit("a.txt", OLD, changed(TWO))
+    vim.list_extend(turn, edit("b.txt", OLD, changed(TWO)))
+    nvim:use(T.agent({ turns = { turn } }))
+    nvim:cmd("edit a.txt")
+    nvim:keys("5GSmine<Esc>")
+    nvim:prompt("edit it", { open = false })
+    nvim:wait_turns(1)
+    nvim:wait("#require('cursor_agent').pending() == 1 and #require('cursor_agent').hunks() == 4", "the conflict")
+    local why = nvim:lua("return select(2, require('cursor_agent').undo({ all = true }))")
+    T.contains(why, "a.txt: decide first between your unsaved text and the agent's")
+    T.eq(disk(nvim, "b.txt"), OLD, "the other file is undone")
+    T.eq(nvim:lua("return vim.fn.getline(5)"), "mine")
+    nvim:lua("local api = require('cursor_agent') api.answer(api.pending()[1].id, { option = 'mine' })")
+    nvim:wait("#require('cursor_agent').hunks() == 0", "nothing of the agent's is left")
+    T.eq(nvim:lua("return { vim.fn.getline(5), vim.fn.getline(25), vim.bo.modified }"), { "mine", "line 25", true })
+  end
+)
+
+T.case(
+  "a file that is edited and then deleted while it is open comes back as it was",
+  { width = 120, files = { ["a.txt"] = OLD } },
+  function(nvim)
+    local turn = edit("a.txt", OLD, changed(TWO))
+    vim.list_extend(turn, {
+      { remove_file = "a.txt" },
+      {
+        update = {
+          sessionUpdate = "tool_call",
+          toolCallId = "rm",
+          title = "Delete a.txt",
+          kind = "delete",
+          status = "completed",
+          locations = { { path = "${cwd}/a.txt" } },
+        },
+      },
+    })
+    start(nvim, { turn })
+    nvim:wait("require('cursor_agent').hunks()[1].old.count == 30", "the deletion")
+    T.eq(nvim:lua("return require('cursor_agent').undo({ all = true })"), 1)
+    T.eq(disk(nvim, "a.txt"), OLD)
+    T.eq(nvim:lua("return table.concat(vim.fn.getbufline('a.txt', 1, '$'), string.char(10))") .. "\n", OLD)
+    T.eq(nvim:lua("return vim.bo[vim.fn.bufnr('a.txt')].modified"), false)
+  end
+)
+
+T.case(
+  "a checkpoint is compared, and brought back in the files that are chosen, by keys",
+  { width = 120, height = 40, files = { ["a.txt"] = OLD, ["b.txt"] = OLD, ["other.txt"] = OLD } },
+  function(nvim)
+    local turn = edit("a.txt", OLD, changed(TWO))
+    vim.list_extend(turn, edit("b.txt", OLD, changed(TWO)))
+    local other = vim.uv.fs_stat(nvim.work .. "/other.txt")
+    start(nvim, { turn })
+    nvim:wait("#(require('cursor_agent').checkpoints()[1] or { files = {} }).files == 2", "the checkpoint")
+    nvim:lua("vim.fn.writefile({ 'mine' }, 'b.txt')")
+    nvim:keys("<Esc>:CursorAgent checkpoint<CR>")
+    nvim:wait_screen("edit it  (2 files: a.txt, b.txt)")
+    nvim:keys("1<CR>")
+    nvim:wait_screen("Restore some of the files…")
+    nvim:keys("2<CR>")
+    nvim:wait("vim.bo.filetype == 'diff'", "the difference")
+    nvim:wait_screen("-five")
+    nvim:wait_screen("b.txt  (you changed it since: it stays unless you force it)")
+    nvim:cmd("tabonly | only")
+    nvim:keys(":CursorAgent checkpoint<CR>")
+    nvim:wait_screen("edit it  (2 files: a.txt, b.txt)")
+    nvim:keys("1<CR>")
+    nvim:wait_screen("Restore some of the files…")
+    nvim:keys("3<CR>")
+    nvim:wait_screen("2: [ ] b.txt  you changed it since")
+    nvim:keys("2<CR>")
+    nvim:wait_screen("3: [x] b.txt")
+    nvim:wait_screen("1: Restore 1 file")
+    nvim:keys("1<CR>")
+    nvim:wait_screen("restored b.txt")
+    nvim:keys("<CR>")
+    T.eq(disk(nvim, "b.txt"), OLD, "the chosen file is as it was")
+    T.eq(disk(nvim, "a.txt"), changed(TWO), "the other stays")
+    T.eq(vim.uv.fs_stat(nvim.work .. "/other.txt").mtime, other.mtime)
+    -- What was there before the restore comes back by the newest checkpoint.
+    nvim:lua("local api = require('cursor_agent') api.restore(api.checkpoints()[1].id)")
+    T.eq(disk(nvim, "b.txt"), "mine\n")
+  end
+)
+
+T.case("old checkpoints are removed beyond the limit, and that is said", {
+  width = 120,
+  files = { ["a.txt"] = ("x"):rep(300 * 1024) .. "\n", ["b.txt"] = ("y"):rep(900 * 1024) .. "\n" },
+}, function(nvim)
+  nvim:use(T.agent({ turns = { edit("a.txt", "x", "X\n"), edit("b.txt", "y", "Y\n") } }), {
+    checkpoints = { max_mb = 1 },
+  })
+  for i, name in ipairs({ "a.txt", "b.txt" }) do
+    nvim:cmd("edit " .. name)
+    nvim:prompt("edit it", { open = false })
+    nvim:wait_turns(i)
+  end
+  nvim:wait(function()
+    return nvim:messages():find("removed the 1 oldest checkpoint", 1, true)
+  end, "it to be said")
+  T.eq(nvim:lua("return #require('cursor_agent').checkpoints()"), 1)
+end)
+
+T.case(
+  "an old text is shown where its file was deleted, and comes back by a key",
+  { width = 120, files = { ["a.txt"] = "a\n", ["gone.txt"] = "one\ntwo\n" } },
+  function(nvim)
+    start(nvim, {
+      {
+        { remove_file = "gone.txt" },
+        {
+          update = {
+            sessionUpdate = "tool_call",
+            toolCallId = "rm",
+            title = "Delete gone.txt",
+            kind = "delete",
+            status = "completed",
+            locations = { { path = "${cwd}/gone.txt" } },
+          },
+        },
+      },
+    })
+    nvim:wait("#require('cursor_agent').hunks() == 1", "the deletion")
+    nvim:keys("<Esc>:CursorAgent review<CR>")
+    nvim:wait_screen("gone.txt  deleted  +0 −2")
+    nvim:wait_screen("− two")
+    nvim:keys("u")
+    nvim:wait("#require('cursor_agent').hunks() == 0", "it to be undone")
+    T.eq(disk(nvim, "gone.txt"), "one\ntwo\n")
+    T.eq(nvim:lua("return vim.fn.getbufline('gone.txt', 1, '$')"), { "one", "two" })
+  end
+)

@@ -36,6 +36,13 @@ pub enum Effect {
         op: DiskOp,
         real: Option<String>,
     },
+    /// Keep a file as it is, before the editor is asked to write it.
+    Keep {
+        /// What is to be written.
+        request: EditorId,
+        /// Absolute.
+        path: String,
+    },
     /// Ask the rules about a call.
     Judge { whose: Judging, case: Box<Case> },
     /// Compare two long texts.

@@ -1,6 +1,7 @@
 //! Which lines of one text became which lines of another.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
@@ -30,10 +31,10 @@ pub fn diff(old: &Text, new: &Text) -> Vec<Edit> {
 /// As [`diff`], for parts of texts.
 pub(crate) fn diff_lines(old: &[Line], new: &[Line]) -> Vec<Edit> {
     // Most of a file is as it was: only what lies between the first and the last difference is compared.
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let head = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();
     let (old, new) = (&old[head..], &new[head..]);
     let tails = old.iter().rev().zip(new.iter().rev());
-    let tail = tails.take_while(|(a, b)| a == b).count();
+    let tail = tails.take_while(|(a, b)| same(a, b)).count();
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
     if old.is_empty() && new.is_empty() {
         return Vec::new();
@@ -51,6 +52,11 @@ pub(crate) fn diff_lines(old: &[Line], new: &[Line]) -> Vec<Edit> {
             new: moved(hunk.after),
         })
         .collect()
+}
+
+/// Whether two lines are the same. Texts that come of each other share most of theirs.
+fn same(a: &Line, b: &Line) -> bool {
+    Arc::ptr_eq(a, b) || a == b
 }
 
 /// A place of the text before, in the text after: lines at the very place of an insertion count as below it.

@@ -4,10 +4,11 @@
 //! types outside the hunks goes into the base as well, inside one it becomes part of it. Keeping a hunk moves its
 //! lines into the base, undoing one moves the base's lines back. Lines between hunks are the same in both texts.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::edit::{Edit, diff, diff_lines, shift};
-use crate::text::Text;
+use crate::text::{Line, Text};
 
 /// A hunk's number, never used twice in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +42,8 @@ struct Cluster<A> {
     new: Range<usize>,
     ids: Vec<(HunkId, Range<usize>)>,
     author: A,
+    /// One hunk and no edit: it is what it was, elsewhere.
+    as_it_was: bool,
 }
 
 /// An edit that lies on no hunk, and the lines of the base it is about.
@@ -96,15 +99,33 @@ impl<A: Clone> FileReview<A> {
     /// The user changed it: outside the hunks, it is no change of the agent's.
     pub fn user_wrote(&mut self, text: Text) {
         let edits = diff(&self.current, &text);
+        if !edits.is_empty() {
+            self.user_did(&edits, text);
+        }
+    }
+
+    /// The user replaced some lines: as [`FileReview::user_wrote`], without looking at the others.
+    pub fn user_typed(&mut self, at: Range<usize>, lines: &[Line]) {
+        let mut edits = diff_lines(self.current.slice(at.clone()), lines);
         if edits.is_empty() {
             return;
         }
+        for edit in &mut edits {
+            edit.old = at.start + edit.old.start..at.start + edit.old.end;
+            edit.new = at.start + edit.new.start..at.start + edit.new.end;
+        }
+        let mut text = std::mem::take(&mut self.current);
+        text.splice(at, lines.iter().cloned());
+        self.user_did(&edits, text);
+    }
+
+    fn user_did(&mut self, edits: &[Edit], text: Text) {
         let hunks = std::mem::take(&mut self.hunks);
         // A line typed right above or below a hunk is not part of it.
         let overlaps = |hunk: &Range<usize>, edit: &Range<usize>| {
             hunk.start < edit.end && edit.start < hunk.end
         };
-        let (mut clusters, own) = cluster(&hunks, &edits, overlaps, None);
+        let (mut clusters, own) = cluster(&hunks, edits, overlaps, None);
         // What is not on a hunk is done in the base too, last first so that places above stay.
         for (edit, at) in own.into_iter().rev() {
             let lines = text.slice(edit.new.clone()).to_vec();
@@ -122,38 +143,80 @@ impl<A: Clone> FileReview<A> {
 
     /// Keeps a hunk: its lines go into the base. False when there is no such hunk.
     pub fn keep(&mut self, id: HunkId) -> bool {
-        let Some(at) = self.hunks.iter().position(|hunk| hunk.id == id) else {
-            return false;
-        };
-        let hunk = self.hunks.remove(at);
-        let lines = self.current.slice(hunk.new.clone()).to_vec();
-        self.base.splice(hunk.old.clone(), lines);
-        let by = hunk.new.len().cast_signed() - hunk.old.len().cast_signed();
-        for later in &mut self.hunks[at..] {
-            later.old = shift(later.old.start, by)..shift(later.old.end, by);
+        self.keep_all(&[id]) == 1
+    }
+
+    /// Keeps hunks; how many there were.
+    pub fn keep_all(&mut self, ids: &[HunkId]) -> usize {
+        let (taken, by) = self.take(ids);
+        for (hunk, (_, shift_old)) in self.hunks.iter_mut().zip(by) {
+            hunk.old = shift(hunk.old.start, shift_old)..shift(hunk.old.end, shift_old);
         }
-        true
+        let current = &self.current;
+        let parts = taken.iter().map(|hunk| {
+            let lines = current.slice(hunk.new.clone()).to_vec();
+            (hunk.old.clone(), lines)
+        });
+        self.base.splice_all(parts);
+        taken.len()
     }
 
     /// Undoes a hunk: the base's lines come back. Which lines of the text so far gave way to which lines of the base.
     pub fn undo(&mut self, id: HunkId) -> Option<Edit> {
-        let at = self.hunks.iter().position(|hunk| hunk.id == id)?;
-        let hunk = self.hunks.remove(at);
-        let lines = self.base.slice(hunk.old.clone()).to_vec();
-        self.current.splice(hunk.new.clone(), lines);
-        let by = hunk.old.len().cast_signed() - hunk.new.len().cast_signed();
-        for later in &mut self.hunks[at..] {
-            later.new = shift(later.new.start, by)..shift(later.new.end, by);
+        self.undo_all(&[id]).pop()
+    }
+
+    /// Undoes hunks, as [`FileReview::undo`]; from top to bottom, in lines of the text before any of it.
+    pub fn undo_all(&mut self, ids: &[HunkId]) -> Vec<Edit> {
+        let (taken, by) = self.take(ids);
+        for (hunk, (shift_new, _)) in self.hunks.iter_mut().zip(by) {
+            hunk.new = shift(hunk.new.start, shift_new)..shift(hunk.new.end, shift_new);
         }
-        Some(Edit {
+        let base = &self.base;
+        let parts = taken.iter().map(|hunk| {
+            let lines = base.slice(hunk.old.clone()).to_vec();
+            (hunk.new.clone(), lines)
+        });
+        self.current.splice_all(parts);
+        let edit = |hunk: Hunk<A>| Edit {
             old: hunk.new,
             new: hunk.old,
-        })
+        };
+        taken.into_iter().map(edit).collect()
+    }
+
+    /// Takes hunks out. For each that stays, by how much those above it change the current text when they are undone, and
+    /// the base when they are kept.
+    fn take(&mut self, ids: &[HunkId]) -> (Vec<Hunk<A>>, Vec<(isize, isize)>) {
+        let ids: HashSet<HunkId> = ids.iter().copied().collect();
+        let (mut taken, mut by) = (Vec::new(), Vec::new());
+        let mut grown = 0;
+        let hunks = std::mem::take(&mut self.hunks);
+        for hunk in hunks {
+            if ids.contains(&hunk.id) {
+                grown += hunk.new.len().cast_signed() - hunk.old.len().cast_signed();
+                taken.push(hunk);
+            } else {
+                by.push((-grown, grown));
+                self.hunks.push(hunk);
+            }
+        }
+        (taken, by)
     }
 
     /// Makes the hunks of clusters: what is the same in both texts within one is no change.
     fn settle(&mut self, clusters: Vec<Cluster<A>>) {
         for cluster in clusters {
+            if cluster.as_it_was {
+                let id = cluster.ids.first().map_or(HunkId(0), |(id, _)| *id);
+                self.hunks.push(Hunk {
+                    id,
+                    old: cluster.old,
+                    new: cluster.new,
+                    author: cluster.author,
+                });
+                continue;
+            }
             let old = self.base.slice(cluster.old.clone());
             let new = self.current.slice(cluster.new.clone());
             let found = diff_lines(old, new);
@@ -262,6 +325,7 @@ fn cluster<A: Clone>(
                     .map(|hunk| (hunk.id, hunk.old.clone()))
                     .collect(),
                 author,
+                as_it_was: e == first_edit && inside.len() == 1,
             });
         }
     }

@@ -1,6 +1,6 @@
 //! Unsaved text and an agent's, put together: what becomes of the buffer, or where both changed the same lines.
 
-use crate::{Merge, Piece, Text, diff, three_way, two_way};
+use crate::{Edit, Merge, Piece, Text, diff, three_way, two_way};
 
 /// So many lines of each side of a conflict are shown, and so many conflicts.
 const SHOWN_LINES: usize = 200;
@@ -15,6 +15,8 @@ pub struct Texts {
     pub theirs: Text,
     /// What the agent began with, where that is known.
     pub basis: Option<Text>,
+    /// What is saved of the text the agent began with, where that is something else.
+    pub saved: Option<Text>,
     /// What the buffer was loaded with and what the disk has now, where that is something else.
     pub moved: Option<(Text, Text)>,
 }
@@ -46,6 +48,9 @@ pub struct Place {
 impl Texts {
     /// What makes of the buffer all that both changed. Nothing where they collide.
     pub fn merged(&self) -> Option<Vec<Change>> {
+        if self.leaves_out_unsaved() {
+            return None;
+        }
         let mut current = None;
         if let Some((base, disk)) = &self.moved {
             current = Some(three_way(base, &self.ours, disk).clean()?);
@@ -56,6 +61,28 @@ impl Texts {
             None => two_way(current, &self.theirs).clean()?,
         };
         Some(changes(&self.ours, &merged))
+    }
+
+    /// Whether the agent's text has the saved lines wherever there were unsaved ones: it was made from the file, whatever
+    /// the agent has read, or it takes all of them out.
+    fn leaves_out_unsaved(&self) -> bool {
+        let (Some(basis), Some(saved)) = (&self.basis, &self.saved) else {
+            return false;
+        };
+        let (unsaved, theirs) = (diff(saved, basis), diff(saved, &self.theirs));
+        let taken_up = |mine: &Edit| {
+            theirs.iter().any(|other| {
+                let (a, b) = (&mine.old, &other.old);
+                let overlap = a.start < b.end && b.start < a.end;
+                let lines = basis.slice(mine.new.clone());
+                let shared = || {
+                    let mut part = self.theirs.slice(other.new.clone()).iter();
+                    part.any(|line| lines.contains(line))
+                };
+                overlap || (a.start <= b.end && b.start <= a.end && shared())
+            })
+        };
+        !unsaved.is_empty() && !unsaved.iter().any(taken_up)
     }
 
     /// What makes of the buffer a text with all of both, each collision between markers.
@@ -105,7 +132,7 @@ impl Texts {
 }
 
 fn changes(old: &Text, new: &Text) -> Vec<Change> {
-    let change = |edit: crate::Edit| Change {
+    let change = |edit: Edit| Change {
         first: edit.old.start,
         removed: edit.old.len(),
         lines: new
@@ -134,6 +161,7 @@ mod tests {
             ours: text(ours),
             theirs: text(theirs),
             basis: basis.map(text),
+            saved: None,
             moved: None,
         }
     }
@@ -178,6 +206,32 @@ mod tests {
         all.moved = Some((text("a b c d e f "), text("x b c d e f ")));
         assert_eq!(all.merged(), None);
         assert!(all.places().1 > 0, "there is something to decide on");
+    }
+
+    #[test]
+    fn unsaved_lines_an_agent_has_read_are_not_dropped_by_a_text_made_from_the_file() {
+        let served = "a b mine c d e ";
+        for (theirs, merges) in [
+            ("a b c d agent e ", false),
+            ("a b c d e ", false),
+            ("a b mine c d agent e ", true),
+            ("a b mine too mine c d e ", true),
+            ("a B c d e ", false),
+            ("a B mine c d e ", true),
+        ] {
+            let mut all = texts(Some(served), served, theirs);
+            all.saved = Some(text("a b c d e "));
+            let merged = all.merged().map(|changes| apply(served, &changes));
+            assert_eq!(merged.as_deref(), merges.then_some(theirs), "{theirs}");
+            assert!(
+                merges || all.places().1 > 0,
+                "there is something to decide on"
+            );
+        }
+        // A line that was changed may be changed by the agent, which has read it.
+        let mut all = texts(Some("a B c "), "a B c ", "a X c ");
+        all.saved = Some(text("a b c "));
+        assert!(all.merged().is_some());
     }
 
     #[test]

@@ -53,6 +53,21 @@ impl Text {
     }
 }
 
+impl Text {
+    /// Puts others in place of several stretches of lines, given from top to bottom, in one go.
+    pub fn splice_all(&mut self, parts: impl IntoIterator<Item = (Range<usize>, Vec<Line>)>) {
+        let mut out = Vec::with_capacity(self.lines.len());
+        let mut at = 0;
+        for (range, with) in parts {
+            out.extend_from_slice(self.slice(at..range.start.max(at)));
+            out.extend(with);
+            at = range.end.max(at);
+        }
+        out.extend_from_slice(self.slice(at..self.lines.len()));
+        self.lines = out;
+    }
+}
+
 impl FromIterator<Line> for Text {
     fn from_iter<I: IntoIterator<Item = Line>>(lines: I) -> Self {
         Self {

@@ -70,9 +70,13 @@
 ---@field review_keep fun(select: cursor_agent.ReviewSelect): { [1]: integer, [2]: string[] } how many hunks, of which files
 ---@field review_undo fun(select: cursor_agent.ReviewSelect): cursor_agent.Undone brings the old lines back on disk
 ---@field review_buffer fun(path: string, text: string?, state: string) a buffer has this text, or that of the file in this state (`files/loaded.lua`)
+---@field review_went fun(path: string, steps: [boolean, string][], text: string?, state: string): boolean what a buffer went through before the library knew of it: whether an agent did it, and the text
+---@field review_mine fun(path: string, text: string) the user decided that a buffer has this text, and none of what an agent wrote last
+---@field review_buffer_later fun(path: string, text: string, state: string): integer?, string? the same of a long text, done when a `result` of this number comes
 ---@field review_typed fun(path: string, first: integer, last: integer, lines: string[]) lines `first` to behind `last`, from 0, became these
 ---@field review_unloaded fun(path: string) no buffer has the file any more
 ---@field review_wrote fun(path: string, saved: boolean) the user saved a file, or it was changed by something of theirs
+---@field review_noticed fun(path: string, bytes: string, state: string) a file was changed to this while a turn runs there
 ---@field review_commits fun() something may have been committed
 ---@field review_words fun(old: string, new: string): { [1]: [integer, integer][], [2]: [integer, integer][] } bytes of each that the other has not
 ---@field checkpoints fun(session_id: string?): cursor_agent.Checkpoint[]?, string? newest first

@@ -28,6 +28,9 @@ local odd = {}
 ---@type table<integer, string> buffers whose text was kept, and the state of the disk the user wants to hear nothing of
 local dismissed = {}
 
+---@type table<integer, boolean> buffers with unsaved text that has what an agent wrote in it, which was said
+local merged = {}
+
 ---The loaded buffer of a file, however its path is spelled.
 ---@param path string
 ---@return integer?
@@ -328,6 +331,7 @@ local function ingredients(buf, disk, ours, theirs, basis)
   -- Whoever has read the text builds on it.
   local texts = { ours = ours, theirs = theirs, basis = basis or on_disk } ---@type cursor_agent.merge.Texts
   if vim.bo[buf].modified and disk and not loaded.equal(ours, on_disk) then
+    texts.saved = basis and not loaded.equal(basis, on_disk) and on_disk or nil
     local base = loaded.base(buf, disk)
     if not base then
       return nil
@@ -539,12 +543,13 @@ end
 ---Shows in an unmodified buffer what is on disk.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
-local function reload(buf, disk)
-  local same = loaded.same(loaded.lines(buf), disk.lines)
+---@param hunks cursor_agent.merge.Hunk[] what makes that of the buffer
+local function reload(buf, disk, hunks)
+  local same = #hunks == 0
   if not same then
     -- What undo brings back is not on disk any more.
     vim.bo[buf].modified = true
-    set_lines(buf, disk.lines)
+    set_hunks(buf, hunks)
   end
   vim.bo[buf].endofline = disk.eol
   if loaded.sync(buf, false) then
@@ -559,12 +564,180 @@ local function reload(buf, disk)
   end
   if not same then
     vim.api.nvim_exec_autocmds("FileChangedShellPost", { buffer = buf, modeline = false })
+    return
+  end
+  local path = reviewed.path(buf)
+  if path then
+    -- It may have been given this text quietly.
+    events.emit("buffer in step", { path })
   end
 end
 
----A file may have changed on disk: its buffer shows the new text, unless it has unsaved changes.
+---Takes note that a buffer with unsaved text has all it is to have of the disk.
 ---@param buf integer
----@param opts? { chat: cursor_agent.Chat?, reported: boolean?, quietly: boolean? } whether an agent said so, or the user knows
+---@param disk cursor_agent.loaded.Disk?
+local function have_disk(buf, disk)
+  loaded.sync(buf, true)
+  loaded.note(buf, disk)
+  local path = reviewed.path(buf)
+  if path then
+    events.emit("buffer in step", { path })
+  end
+end
+
+---Unsaved text and what is on disk collide: the user decides.
+---@param buf integer
+---@param disk cursor_agent.loaded.Disk
+---@param base string? what both were made from
+---@param opts cursor_agent.files.Changed
+local function collide(buf, disk, base, opts)
+  local path = vim.api.nvim_buf_get_name(buf)
+  local conflict = conflicts.on_disk(buf)
+  if conflict then
+    conflict.theirs, conflict.text, conflict.eol, conflict.disk = disk.lines, disk.text, disk.eol, disk
+    events.emit("conflict changed")
+    return
+  end
+  dismissed[buf] = nil
+  conflict = {
+    path = path,
+    buf = buf,
+    theirs = disk.lines,
+    text = disk.text,
+    eol = disk.eol,
+    basis = base,
+    disk = disk,
+    quiet = opts.quietly,
+  }
+  local asked = conflicts.add(conflict, opts.chat)
+  follow_buffer(conflict)
+  if not asked and not opts.quietly then
+    local by_agent = opts.reported or watch.in_running(buf)
+    local cwd = opts.chat and opts.chat.cwd or vim.fn.getcwd()
+    local text = (by_agent and "the agent changed %s on disk" or "%s was changed on disk")
+      .. "; your unsaved changes are untouched\n"
+      .. "  :CursorAgent conflicts shows the difference; `:w!` there writes yours, `:e!` takes the other"
+    notify.notify(text:format(format.path(path, cwd)), "warn")
+  end
+end
+
+---Puts what an agent wrote on disk into a buffer, between lines that are not saved and stay so.
+---@param buf integer
+---@param disk cursor_agent.loaded.Disk
+---@param hunks cursor_agent.merge.Hunk[] what makes of the buffer all of both
+---@param opts cursor_agent.files.Changed
+local function take_merged(buf, disk, hunks, opts)
+  drop_disk_conflict(buf)
+  local before = #disk.text <= loaded.LONG_BYTES and reviewed.text(buf) or nil
+  set_hunks(buf, hunks)
+  if not disk.eol then
+    vim.bo[buf].endofline = false
+  end
+  if before then
+    reviewed.merged(buf, before, reviewed.text(buf))
+  end
+  have_disk(buf, disk)
+  vim.api.nvim_exec_autocmds("FileChangedShellPost", { buffer = buf, modeline = false })
+  if not merged[buf] and not opts.quietly then
+    merged[buf] = true
+    local cwd = opts.chat and opts.chat.cwd or vim.fn.getcwd()
+    local name = format.path(vim.api.nvim_buf_get_name(buf), cwd)
+    notify.notify(("the agent changed %s; its changes were merged with yours, which are still unsaved"):format(name))
+  end
+end
+
+---@type table<integer, string> buffers that are being compared with what is on disk, and its state
+local comparing = {}
+
+---Does something with the text of a buffer, and what comes of it to the buffer, unless one of them or the disk has changed
+---meanwhile; then all of it is looked at again.
+---@param buf integer
+---@param disk cursor_agent.loaded.Disk
+---@param opts cursor_agent.files.Changed
+---@param work fun(ours: string, done: fun(found: any))
+---@param done fun(found: any)
+local function compared(buf, disk, opts, work, done)
+  if comparing[buf] == disk.state then
+    return
+  end
+  comparing[buf] = disk.state
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  loaded.text_in_pieces(buf, function(ours)
+    work(ours, function(found)
+      comparing[buf] = nil
+      if not vim.api.nvim_buf_is_loaded(buf) then
+        return
+      end
+      local path = vim.api.nvim_buf_get_name(buf)
+      if vim.api.nvim_buf_get_changedtick(buf) == tick and loaded.state(vim.uv.fs_stat(path)) == disk.state then
+        done(found)
+      else
+        M.changed(buf, opts)
+      end
+    end)
+  end)
+end
+
+---An agent wrote a file on disk that has unsaved text: both are put together, or the user decides where they collide.
+---@param buf integer
+---@param disk cursor_agent.loaded.Disk
+---@param base string what both were made from
+---@param opts cursor_agent.files.Changed
+local function merge_disk(buf, disk, base, opts)
+  compared(buf, disk, opts, function(ours, done)
+    merge.combine("merged", { ours = ours, theirs = disk.text, basis = base }, done)
+  end, function(hunks)
+    if hunks then
+      take_merged(buf, disk, hunks, opts)
+    else
+      collide(buf, disk, base, opts)
+    end
+  end)
+end
+
+---Reads a long file again, a piece at a time.
+---@param buf integer
+---@param disk cursor_agent.loaded.Disk
+---@param opts cursor_agent.files.Changed
+local function reload_long(buf, disk, opts)
+  compared(buf, disk, opts, function(ours, done)
+    merge.combine("merged", { ours = ours, theirs = disk.text, basis = ours }, done)
+  end, function(hunks)
+    drop_disk_conflict(buf)
+    reload(buf, disk, hunks or {})
+  end)
+end
+
+---@class (exact) cursor_agent.files.Changed
+---@field chat? cursor_agent.Chat
+---@field reported? boolean an agent said so
+---@field quietly? boolean the user knows
+
+---Tells the review of a change that no agent has told of yet: the user may save over it before one does.
+---@param buf integer
+---@param disk cursor_agent.loaded.Disk
+local function notice(buf, disk)
+  local path = reviewed.path(buf)
+  if path and bridge.is_loaded() and watch.in_running(buf) then
+    bridge.review_noticed(path, disk.bytes, disk.state)
+  end
+end
+
+---A buffer was read while a turn runs: what it read may be an agent's already.
+---@param buf integer
+function M.was_read(buf)
+  local stat = vim.uv.fs_stat(vim.api.nvim_buf_get_name(buf))
+  if stat and stat.size <= loaded.LONG_BYTES and watch.in_running(buf) then
+    local disk = loaded.disk(buf, vim.api.nvim_buf_get_name(buf))
+    if disk then
+      notice(buf, disk)
+    end
+  end
+end
+
+---A file may have changed on disk: its buffer gets the new text, merged with what is not saved where they do not collide.
+---@param buf integer
+---@param opts? cursor_agent.files.Changed
 function M.changed(buf, opts)
   opts = opts or {}
   local path = vim.api.nvim_buf_get_name(buf)
@@ -596,38 +769,27 @@ function M.changed(buf, opts)
     end
     return
   end
-  if not modified or loaded.same(loaded.lines(buf), disk.lines) then
-    drop_disk_conflict(buf)
-    return reload(buf, disk)
+  notice(buf, disk)
+  local long = #disk.text > loaded.LONG_BYTES
+  if not modified and long then
+    return reload_long(buf, disk, opts)
+  elseif not long then
+    local lines = loaded.lines(buf)
+    local same = loaded.same(lines, disk.lines)
+    if same or not modified then
+      drop_disk_conflict(buf)
+      local all = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+      return reload(buf, disk, same and {} or merge.diff(all, disk.lines))
+    end
   end
-  local conflict = conflicts.on_disk(buf)
-  if conflict then
-    conflict.theirs, conflict.text, conflict.eol, conflict.disk = disk.lines, disk.text, disk.eol, disk
-    events.emit("conflict changed")
+  if dismissed[buf] == disk.state and not opts.quietly then
     return
-  elseif dismissed[buf] == disk.state and not opts.quietly then
-    return
   end
-  dismissed[buf] = nil
-  conflict = {
-    path = path,
-    buf = buf,
-    theirs = disk.lines,
-    text = disk.text,
-    eol = disk.eol,
-    basis = base,
-    disk = disk,
-    quiet = opts.quietly,
-  }
-  local asked = conflicts.add(conflict, opts.chat)
-  follow_buffer(conflict)
-  if not asked and not opts.quietly then
-    local by_agent = opts.reported or watch.is_running()
-    local text = (by_agent and "the agent changed %s on disk" or "%s was changed on disk")
-      .. "; your unsaved changes are untouched\n"
-      .. "  :CursorAgent conflicts shows the difference; `:w!` there writes yours, `:e!` takes the other"
-    notify.notify(text:format(format.path(path, cwd)), "warn")
+  local by_agent = opts.reported or watch.in_running(buf)
+  if base and by_agent then
+    return merge_disk(buf, disk, base, opts)
   end
+  collide(buf, disk, base, opts)
 end
 
 ---An agent says that it has changed a file.
@@ -646,6 +808,7 @@ end
 function M.after_write(buf)
   local path = vim.api.nvim_buf_get_name(buf)
   if vim.fn.expand("<afile>:p") == path then
+    merged[buf] = nil
     loaded.note(buf)
     drop_disk_conflict(buf)
   end
@@ -657,18 +820,6 @@ local REFUSED = {
   both = "the user is merging this file by hand; read it again before writing",
   cancel = "the user cancelled this write: nothing was written, their unsaved changes are kept",
 }
-
----Takes note that a buffer with unsaved text has all it is to have of the disk.
----@param buf integer
----@param disk cursor_agent.loaded.Disk?
-local function have_disk(buf, disk)
-  loaded.sync(buf, true)
-  loaded.note(buf, disk)
-  local path = reviewed.path(buf)
-  if path then
-    reviewed.sync(path)
-  end
-end
 
 ---Takes the agent's text.
 ---@param conflict cursor_agent.Conflict
@@ -756,6 +907,7 @@ local function carry_out(decision, choice)
     answer(request, { ok = false, error = REFUSED[choice] })
   elseif choice == "mine" then
     -- It was asked and answered: `:w` need not ask again.
+    reviewed.is_mine(buf)
     have_disk(buf, conflict.disk)
   elseif choice == "cancel" then
     dismissed[buf] = conflict.disk and conflict.disk.state

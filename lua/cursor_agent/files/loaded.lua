@@ -13,6 +13,9 @@ local KEPT_BYTES = 64 * 1024 * 1024
 ---A file of this many bytes is read in no time.
 local AT_ONCE_BYTES = 512 * 1024
 
+---More text than this is compared piece by piece, and beside the editor's work.
+M.LONG_BYTES = 256 * 1024
+
 ---The state of a file that is not there.
 M.NONE = "none"
 
@@ -283,14 +286,14 @@ function M.text(buf)
 end
 
 ---This many lines are taken out of a buffer at once; more would be felt.
-local PIECE = 20000
+M.PIECE = 5000
 
 ---The text of a buffer, taken out piece by piece where it is long. Whether it changed meanwhile its changedtick tells.
 ---@param buf integer
 ---@param done fun(text: string)
 function M.text_in_pieces(buf, done)
   local count = vim.api.nvim_buf_line_count(buf)
-  if count <= PIECE then
+  if count <= M.PIECE then
     return done(M.text(buf))
   end
   local pieces, at = {}, 0 ---@type string[], integer
@@ -298,8 +301,8 @@ function M.text_in_pieces(buf, done)
     if not vim.api.nvim_buf_is_loaded(buf) then
       return done("")
     end
-    pieces[#pieces + 1] = joined(vim.api.nvim_buf_get_lines(buf, at, at + PIECE, false))
-    at = at + PIECE
+    pieces[#pieces + 1] = joined(vim.api.nvim_buf_get_lines(buf, at, at + M.PIECE, false))
+    at = at + M.PIECE
     if at < count then
       vim.defer_fn(step, 1)
     else

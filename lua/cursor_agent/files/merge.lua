@@ -77,6 +77,7 @@ M.AT_ONCE_BYTES = 100 * 1024
 ---@field ours string what the buffer has
 ---@field theirs string the agent's text
 ---@field basis string? what the agent's text was made from
+---@field saved string? what is saved of the basis, where that is another text
 ---@field base string? what the buffer was loaded with, where the disk has another text since
 ---@field disk string? that text
 

@@ -40,9 +40,10 @@ function M.is_running()
   return next(running) ~= nil
 end
 
+---Whether a turn is running where the file of a buffer is.
 ---@param buf integer
 ---@return boolean
-local function in_running(buf)
+function M.in_running(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   for _, dir in pairs(running) do
     if vim.startswith(name, dir .. "/") or vim.startswith(M.real_path(name), M.real_path(dir) .. "/") then
@@ -68,7 +69,7 @@ function M.may_write(buf)
   elseif vim.v.cmdbang == 1 then
     return true
   end
-  return require("cursor_agent.files.write_guard").may_write(buf, path)
+  return require("cursor_agent.files.write_guard").may_write(buf, path, M.in_running(buf))
 end
 
 ---@param buf integer
@@ -191,7 +192,7 @@ end
 ---@param buf integer
 ---@return boolean
 local function is_concerned(buf)
-  return touched[M.real_path(vim.api.nvim_buf_get_name(buf))] or in_running(buf)
+  return touched[M.real_path(vim.api.nvim_buf_get_name(buf))] or M.in_running(buf)
 end
 
 ---@param buf integer
@@ -202,7 +203,7 @@ local function consider(buf)
   if touched[M.real_path(vim.api.nvim_buf_get_name(buf))] then
     M.arm(buf, true)
     loaded.keep(buf)
-  elseif in_running(buf) then
+  elseif M.in_running(buf) then
     M.arm(buf, false)
     loaded.keep(buf)
   end
@@ -229,7 +230,7 @@ function M.turn(key, dir, runs)
   for buf, for_good in pairs(guarded) do
     if not vim.api.nvim_buf_is_valid(buf) then
       guarded[buf] = nil
-    elseif not for_good and not in_running(buf) then
+    elseif not for_good and not M.in_running(buf) then
       vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
       guarded[buf] = nil
       let_neovim_read(buf)
@@ -281,6 +282,9 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufF
   group = group,
   desc = "cursor-agent: look after a file that an agent has changed or may change",
   callback = function(args)
+    if args.event == "BufReadPost" and next(running) and is_file(args.buf) then
+      events.emit("file read", args.buf)
+    end
     if next(touched) or next(running) then
       -- After all who are told of the same event, and where buffers may be changed.
       vim.schedule(function()

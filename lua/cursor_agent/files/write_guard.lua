@@ -9,8 +9,9 @@ local M = {}
 ---Whether a buffer can be written without writing over what is on disk and in no buffer. Where not, the user is told why.
 ---@param buf integer
 ---@param path string
+---@param by_agent boolean whether what is on disk is taken for an agent's doing
 ---@return boolean
-function M.may_write(buf, path)
+function M.may_write(buf, path, by_agent)
   local stat = vim.uv.fs_stat(path)
   local known = loaded.known(buf)
   if not stat or not known or known == loaded.state(stat) then
@@ -29,6 +30,14 @@ function M.may_write(buf, path)
   if not disk then
     notify.notify(("%s was changed on disk and not written\n  `:w!` writes yours over it"):format(name), "error")
     return false
+  end
+  if base and by_agent and #disk.text <= loaded.LONG_BYTES / 8 then
+    events.emit("file changed", buf, { quietly = true })
+    if loaded.is_current(buf, path) then
+      -- What is written now has all of both.
+      notify.notify(("%s: what the agent wrote was merged with yours, and is written with it"):format(name))
+      return true
+    end
   end
   vim.schedule(function()
     if vim.api.nvim_buf_is_loaded(buf) then

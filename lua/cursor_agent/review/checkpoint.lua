@@ -92,14 +92,24 @@ local function tell(done)
   notify.notify(text, "info")
 end
 
+---Of a checkpoint, this much of its prompt and this many of its files are shown in the list.
+local PROMPT_CHARS, NAMED_FILES = 60, 3
+
 ---@param point cursor_agent.Checkpoint
 ---@return string
 local function label(point)
-  local prompt = point.prompt:gsub("%s+", " ")
-  return ("%s  %s  (%s)"):format(
+  local names = {} ---@type string[]
+  for i = 1, math.min(#point.files, NAMED_FILES) do
+    names[i] = vim.fs.basename(point.files[i].path)
+  end
+  if #point.files > NAMED_FILES then
+    names[#names + 1] = "…"
+  end
+  return ("%s  %s  (%s: %s)"):format(
     os.date("%H:%M", math.floor(point.at / 1000)),
-    prompt,
-    format.plural(#point.files, "file")
+    format.first_line(point.prompt:gsub("%s+", " "), PROMPT_CHARS),
+    format.plural(#point.files, "file"),
+    table.concat(names, ", ")
   )
 end
 
@@ -130,10 +140,60 @@ function M.preview(id)
   return true
 end
 
----Asks whether to go back to a checkpoint, or to look at it first.
+---Lets the user choose files of a checkpoint, one after the other, and restores them: also those they changed since.
+---@param point cursor_agent.Checkpoint
+---@return boolean?, string?
+local function choose_files(point)
+  local files, why = bridge.checkpoint_preview(point.id)
+  if not files then
+    return nil, why
+  end
+  local chosen, cwd = {}, vim.fn.getcwd() ---@type table<string, boolean>, string
+  local unsaved_now = {} ---@type table<string, boolean>
+  for _, path in ipairs(unsaved()) do
+    unsaved_now[vim.uv.fs_realpath(path) or path] = true
+  end
+  ---@param file cursor_agent.CheckpointFile
+  ---@return string
+  local function row(file)
+    local note = not file.known and "  what it was is not known"
+      or unsaved_now[file.path] and "  you have unsaved changes"
+      or file.touched and "  you changed it since"
+      or ""
+    return ("[%s] %s%s"):format(chosen[file.path] and "x" or " ", format.path(file.path, cwd), note)
+  end
+  local function ask()
+    local paths = vim.tbl_keys(chosen) ---@type string[]
+    local items = {} ---@type (cursor_agent.CheckpointFile|string)[]
+    if #paths > 0 then
+      items[1] = "Restore " .. format.plural(#paths, "file")
+    end
+    vim.list_extend(items, files)
+    vim.ui.select(items, {
+      prompt = label(point),
+      kind = "cursor_agent",
+      format_item = function(item)
+        return type(item) == "string" and item or row(item)
+      end,
+    }, function(item)
+      if type(item) == "string" then
+        M.run(point.id, true, paths)
+      elseif item then
+        if item.known then
+          chosen[item.path] = not chosen[item.path] or nil
+        end
+        ask()
+      end
+    end)
+  end
+  ask()
+  return true
+end
+
+---Asks whether to go back to a checkpoint, in all or some of its files, or to look at it first.
 ---@param point cursor_agent.Checkpoint
 local function offer(point)
-  vim.ui.select({ "Restore the files", "Show the difference" }, {
+  vim.ui.select({ "Restore the files", "Show the difference", "Restore some of the files…" }, {
     prompt = label(point),
     kind = "cursor_agent",
   }, function(_, choice)
@@ -141,6 +201,8 @@ local function offer(point)
       M.run(point.id, false)
     elseif choice == 2 then
       notify.report(M.preview(point.id))
+    elseif choice == 3 then
+      notify.report(choose_files(point))
     end
   end)
 end
@@ -218,9 +280,10 @@ end
 ---Goes back to a checkpoint and says what came of it.
 ---@param id string
 ---@param force boolean
+---@param files string[]? only these
 ---@return boolean?, string?
-function M.run(id, force)
-  local done, why = M.restore(id, { force = force })
+function M.run(id, force, files)
+  local done, why = M.restore(id, { force = force, files = files })
   if not done then
     notify.report(nil, why)
     return nil

@@ -46,15 +46,15 @@ local function show_hint(buf)
     return marks.hint(buf)
   end
   local keymaps = require("cursor_agent.keys")
-  local parts = { ("hunk %d/%d"):format(number, #drawn[buf]) }
+  local parts = { { ("hunk %d/%d"):format(number, #drawn[buf]), ("%d/%d"):format(number, #drawn[buf]) } }
   for _, part in ipairs({ { "hunk-keep", "keep" }, { "hunk-undo", "undo" }, { "hunk-next", "next" } }) do
     local key = keymaps.key(part[1], "code")
     if key then
-      parts[#parts + 1] = key .. " " .. part[2]
+      parts[#parts + 1] = { key .. " " .. part[2], key }
     end
   end
   local line = hunk.new.count > 0 and hunk.new.line + hunk.new.count - 1 or math.max(hunk.new.line, 1)
-  marks.hint(buf, line, " " .. table.concat(parts, " · ") .. " ")
+  marks.hint(buf, line, parts)
 end
 
 ---@param buf integer
@@ -70,13 +70,46 @@ local function arm(buf)
   require("cursor_agent.review.keys").map(buf)
 end
 
+---Says at the cursor where the next hunk is, once, after the last one of this file was decided.
+---@param buf integer
+---@param hunks cursor_agent.ReviewHunk[] of other files
+local function show_way(buf, hunks)
+  local key, path = require("cursor_agent.keys").key("hunk-next", "code"), buffers.path(buf) or ""
+  if not key or vim.api.nvim_get_current_buf() ~= buf then
+    return
+  end
+  local next_one = hunks[1] --[[@as cursor_agent.ReviewHunk]]
+  for _, hunk in ipairs(hunks) do
+    if hunk.path > path then
+      next_one = hunk
+      break
+    end
+  end
+  local name = format.path(next_one.path, vim.fn.getcwd())
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  marks.hint(buf, line, { { ("%s %s"):format(key, name) }, { ("%d left"):format(#hunks) } })
+  vim.api.nvim_create_autocmd({ "CursorMoved", "InsertEnter", "BufLeave" }, {
+    group = group,
+    buffer = buf,
+    once = true,
+    desc = "cursor-agent: the way to the next hunk was shown",
+    callback = function()
+      marks.hint(buf)
+    end,
+  })
+end
+
 ---@param buf integer
 local function disarm(buf)
   drawn[buf] = nil
   marks.clear(buf)
   if vim.api.nvim_buf_is_valid(buf) then
     vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
-    require("cursor_agent.review.keys").unmap(buf)
+    local others = bridge.is_loaded() and bridge.review_hunks({ all = true }) or {}
+    require("cursor_agent.review.keys").unmap(buf, #others > 0)
+    if #others > 0 then
+      show_way(buf, others)
+    end
   end
 end
 
@@ -85,6 +118,12 @@ end
 local function redraw(path)
   local ready, buf = bridge.is_loaded(), buffers.find(path)
   if not ready or not buf then
+    return
+  elseif not buffers.in_step(buf, path) and not (#loaded.lines(buf) == 0 and not vim.uv.fs_stat(path)) then
+    -- The buffer has yet to take in what is on disk, or the file is gone and it has the text. An empty one shows the old.
+    if drawn[buf] and (not vim.uv.fs_stat(path) or #bridge.review_hunks({ path = path }) == 0) then
+      disarm(buf)
+    end
     return
   end
   local hunks = config.get().review.signs and bridge.review_hunks({ path = path }, true) or {}
@@ -136,6 +175,9 @@ function M.changed(paths)
     buffers.sync(path)
     redraw(path)
   end
+  if bridge.is_loaded() and #bridge.review_files() == 0 then
+    require("cursor_agent.review.keys").unmap_all()
+  end
   events.emit("hunks changed")
 end
 
@@ -151,17 +193,20 @@ end
 
 local listens = false
 
----Listens to buffers; nothing is listened to before the first change.
+---Listens to buffers, from the first use on: what the user saves before an agent changes anything is the user's too.
 local function listen()
   if listens then
     return
   end
   listens = true
-  vim.api.nvim_create_autocmd({ "BufReadPost", "FileChangedShellPost" }, {
+  vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "FileChangedShellPost" }, {
     group = group,
     desc = "cursor-agent: show hunks in a buffer that was read",
     callback = vim.schedule_wrap(function(args)
       if vim.api.nvim_buf_is_loaded(args.buf) then
+        if args.event == "BufReadPost" then
+          buffers.was_read(args.buf)
+        end
         on_read(args.buf)
       end
     end),
@@ -186,6 +231,7 @@ end
 
 ---Says where checkpoints go, once the library is there.
 function M.on_loaded()
+  listen()
   local options = config.get().checkpoints
   local dir = options.enabled and vim.fs.joinpath(require("cursor_agent.files.store").dir(), "checkpoints") or nil
   local ok, why = bridge.review_setup({
@@ -201,7 +247,6 @@ end
 ---Agents changed files, or hunks were decided.
 ---@param paths string[]?
 function M.on_reviewed(paths)
-  listen()
   M.changed(paths or {})
 end
 
@@ -293,10 +338,13 @@ end
 
 ---Puts what undoing did to a file into its buffer.
 ---@param file { path: string, edits: { first: integer, last: integer, lines: string[] }[], deleted: boolean }
-local function into_buffer(file)
+---@param step boolean? whether the buffer had what was on disk
+local function into_buffer(file, step)
   local buf = buffers.find(file.path)
   if not buf then
     return
+  elseif not step then
+    return events.emit("file changed", buf, { reported = true, quietly = true })
   end
   local modified, modifiable = vim.bo[buf].modified, vim.bo[buf].modifiable
   buffers.quietly(buf, function()
@@ -321,6 +369,43 @@ local function into_buffer(file)
   end
 end
 
+---What is meant, without files whose buffers do not have what is on disk: lines there are not where they are here.
+---@param what cursor_agent.ReviewSelect
+---@param failed string[] gets why some are left out
+---@param steps table<string, boolean?> gets which of them have buffers with what is on disk
+---@return cursor_agent.ReviewSelect[]
+local function in_step(what, failed, steps)
+  local paths, left_out, last = {}, false, nil ---@type string[], boolean, string?
+  for _, hunk in ipairs(bridge.is_loaded() and bridge.review_hunks(what) or {}) do
+    if hunk.path ~= last then
+      last = hunk.path
+      local buf = buffers.find(hunk.path)
+      if buf and not (loaded.is_current(buf, hunk.path) and buffers.in_step(buf, hunk.path)) then
+        events.emit("file changed", buf, { reported = true })
+        buffers.sync(hunk.path)
+      end
+      local step = buf and loaded.is_current(buf, hunk.path) and buffers.in_step(buf, hunk.path)
+      steps[hunk.path] = step
+      -- Of a file that is gone there are no lines that could be elsewhere.
+      if not buf or step or not vim.uv.fs_stat(hunk.path) then
+        paths[#paths + 1] = hunk.path
+      else
+        left_out = true
+        local name = format.path(hunk.path, vim.fn.getcwd())
+        failed[#failed + 1] = require("cursor_agent.files.conflicts").has(buf)
+            and name .. ": decide first between your unsaved text and the agent's (:CursorAgent conflicts)"
+          or name .. ": its buffer is still taking in what is on disk; try again in a moment"
+      end
+    end
+  end
+  if not left_out then
+    return { what }
+  end
+  return vim.tbl_map(function(path)
+    return vim.tbl_extend("force", what, { path = path })
+  end, paths)
+end
+
 ---Undoes hunks: the old lines come back on disk and in the buffer.
 ---@param opts cursor_agent.review.Opts
 ---@return integer? count
@@ -334,19 +419,24 @@ function M.undo(opts)
     return 0
   end
   local stuck = M.stuck(what)
-  local undone = bridge.review_undo(what)
-  local paths = {} ---@type string[]
-  for _, file in ipairs(undone.files) do
-    into_buffer(file)
-    paths[#paths + 1] = file.path
+  local count, failed, paths = 0, {}, {} ---@type integer, string[], string[]
+  local steps = {} ---@type table<string, boolean?>
+  for _, one in ipairs(in_step(what, failed, steps)) do
+    local undone = bridge.review_undo(one)
+    for _, file in ipairs(undone.files) do
+      into_buffer(file, steps[file.path])
+      paths[#paths + 1] = file.path
+    end
+    vim.list_extend(failed, undone.failed)
+    count = count + undone.count
   end
   M.changed(paths)
-  if #undone.failed > 0 then
-    return nil, "not all of it could be undone\n  " .. table.concat(undone.failed, "\n  ")
-  elseif undone.count == 0 and stuck then
+  if #failed > 0 then
+    return nil, "not all of it could be undone\n  " .. table.concat(failed, "\n  ")
+  elseif count == 0 and stuck then
     return nil, stuck
   end
-  return undone.count
+  return count
 end
 
 ---Why nothing of what is meant can be undone, if that is so.

@@ -1,9 +1,18 @@
--- Keys in the code, only where there are hunks; mappings of the user's own come back when there are none.
+-- Keys in the code, only where there are hunks; mappings of the user's own come back when there are none. Those that go to
+-- the next hunk stay where the last one was decided, as long as another file has some.
 
 local M = {}
 
----@type table<integer, { mode: string, lhs: string, before: table? }[]>
+---@class (exact) cursor_agent.review.Key
+---@field mode string
+---@field lhs string
+---@field before table? a mapping of the buffer's, to be put back
+---@field goes boolean? to another hunk
+
+---@type table<integer, cursor_agent.review.Key[]>
 local mapped = {}
+
+local GOES = { ["hunk-next"] = true, ["hunk-prev"] = true }
 
 ---@param buf integer
 ---@param mode string
@@ -18,12 +27,14 @@ end
 
 ---@param buf integer
 function M.map(buf)
+  M.unmap(buf)
   local keymaps = require("cursor_agent.keys")
-  local list = {} ---@type { mode: string, lhs: string, before: table? }[]
+  local list = {} ---@type cursor_agent.review.Key[]
   for _, action in ipairs(require("cursor_agent.keys.list")) do
     for _, lhs in ipairs(keymaps.keys(action, "code")) do
       for _, mode in ipairs(keymaps.modes(action, "code")) do
-        list[#list + 1] = { mode = mode, lhs = lhs, before = local_map(buf, mode, lhs) }
+        local before = local_map(buf, mode, lhs)
+        list[#list + 1] = { mode = mode, lhs = lhs, before = before, goes = GOES[action.name] }
         vim.keymap.set(mode, lhs, function()
           keymaps.run(action.name, lhs)
         end, { buffer = buf, desc = "cursor-agent: " .. action.desc })
@@ -34,16 +45,29 @@ function M.map(buf)
 end
 
 ---@param buf integer
-function M.unmap(buf)
+---@param stay boolean? those that go to another hunk stay
+function M.unmap(buf, stay)
+  local left = {} ---@type cursor_agent.review.Key[]
   for _, map in ipairs(mapped[buf] or {}) do
-    pcall(vim.keymap.del, map.mode, map.lhs, { buffer = buf })
-    if map.before then
-      vim.api.nvim_buf_call(buf, function()
-        vim.fn.mapset(map.mode, false, map.before)
-      end)
+    if stay and map.goes then
+      left[#left + 1] = map
+    elseif vim.api.nvim_buf_is_valid(buf) then
+      pcall(vim.keymap.del, map.mode, map.lhs, { buffer = buf })
+      if map.before then
+        vim.api.nvim_buf_call(buf, function()
+          vim.fn.mapset(map.mode, false, map.before)
+        end)
+      end
     end
   end
-  mapped[buf] = nil
+  mapped[buf] = #left > 0 and left or nil
+end
+
+---Nothing is undecided any more, in any file.
+function M.unmap_all()
+  for buf in pairs(mapped) do
+    M.unmap(buf)
+  end
 end
 
 return M

@@ -99,7 +99,9 @@ local function draw_hunk(buf, hunk, count)
     end
     -- Lines removed at the end have no line below them.
     local row = hunk.new.count > 0 and hunk.new.line - 1 or hunk.new.line
+    -- Above the only line of an empty buffer there is nothing to scroll to.
     local above = row < count
+      and not (count == 1 and row == 0 and vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == "")
     vim.api.nvim_buf_set_extmark(buf, SIGNS, math.min(row, count - 1), 0, {
       virt_lines = lines,
       virt_lines_above = above,
@@ -107,6 +109,23 @@ local function draw_hunk(buf, hunk, count)
       sign_hl_group = kind == "Delete" and "CursorAgentHunkDeleteSign" or nil,
       priority = PRIORITY,
     })
+  end
+end
+
+---Lines above the first one are out of sight unless a window is told to show them.
+---@param buf integer
+---@param hunk cursor_agent.ReviewHunk?
+local function show_above_first(buf, hunk)
+  local count = hunk and math.min(#(hunk.removed or {}), OLD_LINES) or 0
+  if not hunk or count == 0 or hunk.new.line > 1 or (hunk.new.line == 1 and hunk.new.count == 0) then
+    return
+  end
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    vim.api.nvim_win_call(win, function()
+      if vim.fn.line("w0") == 1 then
+        vim.fn.winrestview({ topfill = math.min(count, vim.api.nvim_win_get_height(win) - 1) })
+      end
+    end)
   end
 end
 
@@ -124,6 +143,9 @@ function M.draw(buf, hunks)
     local count = vim.api.nvim_buf_line_count(buf)
     for i = from, math.min(from + BATCH - 1, #hunks) do
       draw_hunk(buf, hunks[i], count)
+    end
+    if from == 1 then
+      show_above_first(buf, hunks[1])
     end
     if from + BATCH <= #hunks then
       vim.defer_fn(function()
@@ -144,26 +166,57 @@ function M.clear(buf)
   end
 end
 
----Shows at the end of a line what can be done here; nothing removes it.
+---As much as there is room for: in full, then without words, then the first of them.
+---@param parts [string, string?][]
+---@param width integer
+---@return string? text nothing where there is no room for the most of it
+local function hint_text(parts, width)
+  for short = 1, 2 do
+    local words = vim.tbl_map(function(part)
+      return part[short] or part[1]
+    end, parts)
+    for count = #words, short == 1 and #words or #words - 1, -1 do
+      local text = " " .. table.concat(words, " · ", 1, count) .. " "
+      if vim.fn.strdisplaywidth(text) <= width then
+        return text
+      end
+    end
+  end
+end
+
+---The windows that show a line of a buffer have this much room beside its text, and in all.
+---@param buf integer
+---@param line integer
+---@return integer beside
+---@return integer all
+local function room(buf, line)
+  local own = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, line - 1, line, false)[1] or "")
+  local win = vim.api.nvim_get_current_buf() == buf and vim.api.nvim_get_current_win() or vim.fn.bufwinid(buf)
+  local info = win ~= -1 and vim.fn.getwininfo(win)[1]
+  local all = info and info.width - info.textoff or vim.o.columns
+  return all - own, all
+end
+
+---Shows what can be done here: at the right of a line, or below it where its own text leaves no room. Nothing removes it.
 ---@param buf integer
 ---@param line integer? from 1
----@param text string?
-function M.hint(buf, line, text)
+---@param parts [string, string?][]? each in full and short
+function M.hint(buf, line, parts)
   vim.api.nvim_buf_clear_namespace(buf, HINT, 0, -1)
-  if line and text and line <= vim.api.nvim_buf_line_count(buf) then
-    -- Where it would cover the line's own text it stands behind that, as much as there is room for.
-    local own = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, line - 1, line, false)[1] or "")
-    local win = vim.fn.bufwinid(buf)
-    local info = win ~= -1 and vim.fn.getwininfo(win)[1]
-    local room = info and info.width - info.textoff or vim.o.columns
-    local covers = own + vim.fn.strdisplaywidth(text) + 1 > room
-    vim.api.nvim_buf_set_extmark(buf, HINT, line - 1, 0, {
-      virt_text = { { text, "CursorAgentHunkHint" } },
-      virt_text_pos = covers and "eol" or "right_align",
-      hl_mode = "combine",
-      priority = 20,
-    })
+  if not line or not parts or line > vim.api.nvim_buf_line_count(buf) then
+    return
   end
+  local beside, all = room(buf, line)
+  local text = hint_text(parts, beside - 1)
+  local opts = { hl_mode = "combine", priority = 20 } ---@type vim.api.keyset.set_extmark
+  if text then
+    opts.virt_text, opts.virt_text_pos = { { text, "CursorAgentHunkHint" } }, "right_align"
+  else
+    text = hint_text(parts, all) or parts[1][1]
+    local blank = (" "):rep(math.max(all - vim.fn.strdisplaywidth(text), 0))
+    opts.virt_lines = { { { blank }, { text, "CursorAgentHunkHint" } } }
+  end
+  vim.api.nvim_buf_set_extmark(buf, HINT, line - 1, 0, opts)
 end
 
 return M

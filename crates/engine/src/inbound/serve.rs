@@ -281,8 +281,23 @@ impl Engine {
             row,
             on_disk: false,
         };
+        let path = match &op {
+            DiskOp::Write { path, .. } => Some(call.real.clone().unwrap_or_else(|| path.clone())),
+            DiskOp::Read { .. } => None,
+        };
         self.editor.insert(id, call);
-        self.push(News::Editor { id, op }, Wake::Now);
+        match path {
+            Some(path) => self.effects.push(Effect::Keep { request: id, path }),
+            None => self.push(News::Editor { id, op }, Wake::Now),
+        }
+    }
+
+    /// A file that is to be written was kept as it is.
+    pub fn on_kept(&mut self, id: EditorId) {
+        if let Some(call) = self.editor.get(&id) {
+            let op = call.op.clone();
+            self.push(News::Editor { id, op }, Wake::Now);
+        }
     }
 
     /// The editor answered. What it does not hold in a buffer is done on disk.

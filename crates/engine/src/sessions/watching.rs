@@ -141,6 +141,13 @@ pub enum Report {
         /// Whose.
         key: Key,
     },
+    /// Old checkpoints were removed to stay within the limits.
+    Pruned {
+        /// How many.
+        points: usize,
+        /// Bytes of their contents.
+        bytes: u64,
+    },
     /// A checkpoint could not be written.
     Failed {
         /// Whose.
@@ -307,6 +314,16 @@ impl Engine {
                 let text = "This workspace has too many files to see what commands change: \
                             what they did is not in `:CursorAgent review`";
                 self.add_notice(key, Level::Info, "review", text.to_owned());
+            }
+            Report::Pruned { points, bytes } => {
+                let (count, mb) = (points, bytes.div_ceil(1024 * 1024));
+                let s = if count == 1 { "" } else { "s" };
+                let message = format!(
+                    "removed the {count} oldest checkpoint{s} ({mb} MB) to stay within \
+                     `checkpoints.max_mb` and `checkpoints.max_days`"
+                );
+                // No session's: of all of them.
+                self.tell(Key(0), "info", message);
             }
             Report::Failed { key, why } => {
                 let text = format!("The checkpoint of this turn is not complete: {why}");

@@ -64,7 +64,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
 }
 
 /// How much is kept.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of all contents together.
     pub bytes: u64,

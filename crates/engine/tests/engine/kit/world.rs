@@ -164,6 +164,10 @@ impl World {
                     );
                     self.effects.push(effect);
                 }
+                Effect::Keep { request, .. } => {
+                    self.engine.on_kept(request);
+                    self.perform();
+                }
                 Effect::Judge { whose, case } => {
                     if self.holds_judging {
                         self.judging.push((whose, *case));
