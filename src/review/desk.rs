@@ -364,7 +364,11 @@ impl Desk {
             return;
         }
         let before = tracked.disk.clone();
-        tracked.set_disk(after.clone());
+        let new_mode = match &after {
+            Snapshot::File { mode, .. } => Some(*mode),
+            _ => None,
+        };
+        tracked.set_disk(after);
         if let Some((review, _)) = &mut tracked.lines
             && !tracked.buffer
         {
@@ -374,11 +378,10 @@ impl Desk {
             }
         }
         // The user's own mode is no change of the agent's.
-        if let (Some(Snapshot::File { mode, .. }), Snapshot::File { mode: new, .. }) =
-            (&mut tracked.was, &after)
-            && matches!(before, Snapshot::File { mode: old, .. } if old != *new)
+        if let (Some(Snapshot::File { mode, .. }), Some(new)) = (&mut tracked.was, new_mode)
+            && matches!(before, Snapshot::File { mode: old, .. } if old != new)
         {
-            *mode = *new;
+            *mode = new;
         }
         self.drop_settled(path);
     }
