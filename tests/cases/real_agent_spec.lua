@@ -75,7 +75,8 @@ end
 ---@param agent "claude"|"gemini"|"codex"
 ---@param name string
 ---@param run fun(child: harness.Child)
-local function case_with(agent, name, run)
+---@param more? fun(): table more options of the plugin
+local function case_with(agent, name, run, more)
   local opts = {
     needs = function()
       return install(agent)
@@ -91,7 +92,8 @@ local function case_with(agent, name, run)
     local how = AGENTS[agent]
     model = Model.start(how.api)
     local options = { command = commands[agent], auth_method = how.auth_method, env = how.env(model.url, child.dir) }
-    child:use({ options = options }, { agent = agent, agents = { [agent] = options } })
+    local config = { agent = agent, agents = { [agent] = options } }
+    child:use({ options = options }, more and vim.tbl_extend("force", config, more()) or config)
     run(child)
     T.eq(model:problem(), nil)
   end)
@@ -507,4 +509,37 @@ case("a past session with a subagent comes back with its block", function(child)
     return #after >= #before
   end, "the replay", START_MS)
   T.eq(blocks(child), before)
+end)
+
+local cloud ---@type harness.Cloud of the case below
+
+case_with("claude", "it delegates to a cloud agent by the MCP server of `cloud.mcp`", function(child)
+  model:script("Delegate it", {
+    {
+      {
+        tool = "mcp__cursor-cloud__createAgent",
+        input = {
+          prompt = { text = "Fix the flaky tests" },
+          model = "default",
+          source = { repository = "https://github.com/acme/app" },
+        },
+      },
+    },
+    { { text = "An agent works on it." } },
+  })
+  child:prompt("Delegate it")
+  local asked = wait_decision(child)
+  T.contains(asked.title, "createAgent")
+  T.eq(#cloud:tell().agents, 0, "before it was allowed")
+  child:cmd("CursorAgent accept")
+  T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+  local agents = cloud:tell().agents
+  cloud:stop()
+  T.eq(#agents, 1)
+  T.contains(vim.inspect(model:tool_result().content), agents[1].id)
+  T.eq(tool_calls(child), { "other completed" })
+  T.eq(child:texts("agent"), { "An agent works on it." })
+end, function()
+  cloud = require("harness.cloud").start(T.root, { "--pace", "5" })
+  return { cloud = { mcp = true, url = cloud.url, api_key = "key_fake" } }
 end)
