@@ -488,12 +488,13 @@ impl Watch {
             let is_same = self.is_same(author, &path, doubt.begun);
             let seen = self.kept.get(&path).filter(|kept| !kept.by_call);
             let was_told = seen.is_some_and(|kept| kept.snapshot == Snapshot::Absent);
-            let is_gone = doubt.removes
-                && path.symlink_metadata().is_err()
+            let is_absent = doubt.removes && path.symlink_metadata().is_err();
+            let is_gone = is_absent
                 && (was_told || self.before_turn(author, &path) != Some(Snapshot::Absent));
             let changed = self.changed(author, &path, None);
             any |= changed.is_some() || is_gone;
-            known &= is_same;
+            // A file that was never there does not tell a denied deletion from one that found nothing.
+            known &= is_same && !is_absent;
             if let Some(state) = changed.or((is_gone && !was_told).then_some("deleted")) {
                 (self.tell)(Report::Found {
                     author,
@@ -826,7 +827,7 @@ mod tests {
             ("new", "write", false, true, Some(true), Some("created")),
             ("small", "remove", true, false, Some(true), Some("deleted")),
             ("small", "", true, true, Some(false), None),
-            ("never", "", true, true, Some(false), None),
+            ("never", "", true, true, None, None),
             // Nothing is kept of it before its call names it.
             ("big", "", false, true, Some(false), None),
             ("big", "write", false, false, None, None),

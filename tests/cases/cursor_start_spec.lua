@@ -68,6 +68,7 @@ T.case("nothing is looked up by making a session", { width = 120 }, function(nvi
   nvim:cmd("CursorAgent status")
   nvim:keys("q")
   nvim:lua([[
+    vim.ui.select = function(_, _, on_choice) on_choice(nil) end
     require("cursor_agent").status()
     require("cursor_agent").statusline()
     vim.fn.getcompletion("CursorAgent model ", "cmdline")

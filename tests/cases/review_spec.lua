@@ -304,7 +304,7 @@ T.case(
   function(nvim)
     local turn = edit("a.txt", OLD, changed(TWO))
     vim.list_extend(turn, edit("b.txt", OLD, changed(TWO)))
-    local other = vim.uv.fs_stat(nvim.work .. "/other.txt")
+    local other = assert(vim.uv.fs_stat(nvim.work .. "/other.txt"))
     start(nvim, { turn })
     nvim:wait("#(require('cursor_agent').checkpoints()[1] or { files = {} }).files == 2", "the checkpoint")
     nvim:lua("vim.fn.writefile({ 'mine' }, 'b.txt')")
@@ -331,7 +331,7 @@ T.case(
     nvim:keys("<CR>")
     T.eq(disk(nvim, "b.txt"), OLD, "the chosen file is as it was")
     T.eq(disk(nvim, "a.txt"), changed(TWO), "the other stays")
-    T.eq(vim.uv.fs_stat(nvim.work .. "/other.txt").mtime, other.mtime)
+    T.eq(assert(vim.uv.fs_stat(nvim.work .. "/other.txt")).mtime, other.mtime)
     -- What was there before the restore comes back by the newest checkpoint.
     nvim:lua("local api = require('cursor_agent') api.restore(api.checkpoints()[1].id)")
     T.eq(disk(nvim, "b.txt"), "mine\n")

@@ -400,7 +400,7 @@ local function restore_elsewhere(nvim)
   local command = { vim.v.progpath, "--headless", "--clean", "-u", home .. "/init.lua", "-l", script }
   local run = vim.system(command, { env = env, cwd = nvim.work, text = true }):wait(20000)
   T.eq(run.code, 0, run.stderr)
-  return vim.json.decode(run.stdout)
+  return vim.json.decode(run.stdout or "")
 end
 
 for _, steps in ipairs({ 8, 20, 35 }) do

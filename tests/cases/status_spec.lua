@@ -16,12 +16,16 @@ end
 local CLI = 'case $1 in --version) echo 2026.10.01-abc;; *) exec %s "$@";; esac\n'
 
 ---@param nvim harness.Child
+---@param row string? one that comes when the CLI's settings were read
 ---@return string
-local function status(nvim)
+local function status(nvim, row)
   nvim:cmd("CursorAgent status")
   nvim:wait(function()
     local text = nvim:lua("return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')")
-    return text:find("\nRunning ", 1, true) and text:find("\nStore ", 1, true) and not text:find("  …", 1, true)
+    local is_whole = text:find("\nRunning ", 1, true)
+      and text:find("\nStore ", 1, true)
+      and not text:find("  …", 1, true)
+    return is_whole and (not row or text:find("\n" .. row .. " ", 1, true))
   end, "the status")
   return nvim:lua("return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')")
 end
@@ -56,7 +60,7 @@ T.case(
     )
     nvim:cmd("CursorAgent")
     nvim:wait_state("idle")
-    text = status(nvim)
+    text = status(nvim, "Asks")
     T.contains(text, "Command     " .. bin .. "/agent")
     T.contains(text, "`agent` on your PATH")
     T.contains(text, "Version     2026.10.01-abc")

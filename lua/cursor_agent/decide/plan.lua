@@ -1,6 +1,7 @@
 -- Shows a plan as markdown to read and edit, saves it when it is accepted, and shows on it how far the todos are.
 
 local frame = require("cursor_agent.decide.frame")
+local bridge = require("cursor_agent.bridge")
 local config = require("cursor_agent.config")
 local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
@@ -206,6 +207,8 @@ local function save(decision, buf)
     local hint = 'set `plan.directory` to another one, or to "" to accept plans without saving them'
     return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem), hint)
   end
+  -- Written for the user: no change of the agent's to review.
+  bridge.review_wrote(path, false)
   written[decision.id] = path
   return path, nil
 end

@@ -1,6 +1,6 @@
 -- The files of a workspace, which the library lists and matches off the main thread; what begins with a word comes first.
 
-local native = require("cursor_agent.bridge.native")
+local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
@@ -8,8 +8,7 @@ local M = {}
 ---@param cwd string
 ---@return string[]
 function M.files(cwd)
-  local library = native.get()
-  return library and library.files(cwd) or {}
+  return bridge.files(cwd) or {}
 end
 
 ---What begins with a word first, in either case; else in the order it has. Neovim's own order prefers the case as typed, so
@@ -36,8 +35,7 @@ end
 ---@param max integer
 ---@return string[]
 function M.search(cwd, word, max)
-  local library = native.get()
-  return library and library.find_files(cwd, word, max) or {}
+  return bridge.find_files(cwd, word, max) or {}
 end
 
 return M
