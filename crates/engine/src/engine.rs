@@ -101,8 +101,21 @@ pub struct EditorCall {
     pub real: Option<String>,
     /// Its row in the transcript.
     pub row: Option<usize>,
+    /// Where it is on its way to the editor.
+    pub(crate) way: Way,
     /// The editor left it to the disk, which is busy with it.
     pub on_disk: bool,
+}
+
+/// Where a call is on its way to the editor, which hears the calls of one agent in the order they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// What its file holds is being kept first.
+    Keeping,
+    /// It follows as soon as all before it have gone.
+    Ready,
+    /// The editor has it.
+    Gone,
 }
 
 /// Everything there is.

@@ -190,6 +190,8 @@ function verbs.artifacts(id)
       if not item then
         return
       end
+      -- The list of Neovim's own `vim.ui.select` would stay on the screen, and the message would wait for a key.
+      vim.cmd.redraw()
       local to = vim.fs.joinpath(vim.fn.getcwd(), vim.fs.basename(item.path))
       client.request("download", { id = id, path = item.path, to = to }, function(done, why)
         if done then

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::agents::launch::{Exit, Launch};
 use crate::decide::decision::{self, Ask, Choice, PermissionOption, Question};
 use crate::effect::{DiskOp, Effect};
-use crate::engine::{EditorCall, Engine, News};
+use crate::engine::{EditorCall, Engine, News, Way};
 use crate::ids::{EditorId, Key, Proc};
 use crate::inbound::access::{At, Run, given_of};
 use crate::policy::paths::absolute;
@@ -279,6 +279,10 @@ impl Engine {
             said,
             real,
             row,
+            way: match op {
+                DiskOp::Write { .. } => Way::Keeping,
+                DiskOp::Read { .. } => Way::Ready,
+            },
             on_disk: false,
         };
         let path = match &op {
@@ -288,13 +292,36 @@ impl Engine {
         self.editor.insert(id, call);
         match path {
             Some(path) => self.effects.push(Effect::Keep { request: id, path }),
-            None => self.push(News::Editor { id, op }, Wake::Now),
+            None => self.send_to_editor(),
         }
     }
 
     /// A file that is to be written was kept as it is.
     pub fn on_kept(&mut self, id: EditorId) {
-        if let Some(call) = self.editor.get(&id) {
+        if let Some(call) = self.editor.get_mut(&id) {
+            call.way = Way::Ready;
+        }
+        // Also where the call was taken back meanwhile: others may have come after it.
+        self.send_to_editor();
+    }
+
+    /// Hands the editor what is ready, each agent's calls in the order they came: a read must see the write before it.
+    fn send_to_editor(&mut self) {
+        let mut ids: Vec<EditorId> = self.editor.keys().copied().collect();
+        ids.sort_unstable();
+        let mut held = Vec::new();
+        for id in ids {
+            let Some(call) = self.editor.get_mut(&id) else {
+                continue;
+            };
+            if call.way == Way::Gone || held.contains(&call.proc) {
+                continue;
+            }
+            if call.way == Way::Keeping {
+                held.push(call.proc);
+                continue;
+            }
+            call.way = Way::Gone;
             let op = call.op.clone();
             self.push(News::Editor { id, op }, Wake::Now);
         }
