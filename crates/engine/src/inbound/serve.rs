@@ -270,27 +270,27 @@ impl Engine {
         row: Option<usize>,
     ) {
         let id = self.last_editor.advance();
+        let (way, keep) = match &op {
+            DiskOp::Write { path, .. } => {
+                let path = real.clone().unwrap_or_else(|| path.clone());
+                (Way::Keeping, Some(path))
+            }
+            DiskOp::Read { .. } => (Way::Ready, None),
+        };
         let call = EditorCall {
             proc,
             ticket,
             key: at.0,
             asker: at.1,
-            op: op.clone(),
+            op,
             said,
             real,
             row,
-            way: match op {
-                DiskOp::Write { .. } => Way::Keeping,
-                DiskOp::Read { .. } => Way::Ready,
-            },
+            way,
             on_disk: false,
         };
-        let path = match &op {
-            DiskOp::Write { path, .. } => Some(call.real.clone().unwrap_or_else(|| path.clone())),
-            DiskOp::Read { .. } => None,
-        };
         self.editor.insert(id, call);
-        match path {
+        match keep {
             Some(path) => self.effects.push(Effect::Keep { request: id, path }),
             None => self.send_to_editor(),
         }
