@@ -18,18 +18,60 @@ end, {
 })
 
 -- The names are repeated here so that mapping them costs no `require`; a test compares them with `actions.lua`.
-local names = {
+local anywhere = {
   "accept",
   "add-context",
   "allow-always",
   "allow-once",
-  "apply-code",
-  "attach-unsaved",
   "cancel",
   "checkpoints",
-  "choose-number",
   "close",
   "cloud",
+  "comment",
+  "cycle-mode",
+  "decisions",
+  "export",
+  "file-keep",
+  "file-undo",
+  "focus",
+  "follow",
+  "follow-agent",
+  "hunk-keep",
+  "hunk-next",
+  "hunk-prev",
+  "hunk-undo",
+  "keep-all",
+  "log",
+  "login",
+  "mcp",
+  "mode",
+  "model",
+  "new",
+  "open",
+  "option",
+  "prompt",
+  "queue",
+  "reject",
+  "reject-always",
+  "reject-once",
+  "reject-with-message",
+  "restart",
+  "review",
+  "send",
+  "sessions",
+  "stop",
+  "todos",
+  "toggle",
+  "turn-keep",
+  "turn-undo",
+  "undo-all",
+}
+
+-- What makes sense in windows of the plugin only.
+local inside = {
+  "apply-code",
+  "attach-unsaved",
+  "choose-number",
   "cloud-all",
   "cloud-archive",
   "cloud-archived",
@@ -48,41 +90,24 @@ local names = {
   "cloud-stop",
   "cloud-text",
   "cloud-usage",
-  "comment",
   "conflict-both",
   "conflict-cancel",
   "conflict-mine",
   "conflict-theirs",
-  "cycle-mode",
   "decision-details",
   "decision-later",
   "decision-leave",
-  "decisions",
   "detach",
   "explain",
-  "export",
   "file",
-  "file-keep",
-  "file-undo",
-  "focus",
-  "follow",
-  "follow-agent",
   "go-back",
   "help",
   "history-next",
   "history-prev",
-  "hunk-keep",
-  "hunk-next",
-  "hunk-prev",
-  "hunk-undo",
-  "keep-all",
-  "log",
   "log-filter",
   "log-message",
   "log-refresh",
   "log-save",
-  "login",
-  "mcp",
   "mcp-disable",
   "mcp-edit",
   "mcp-edit-user",
@@ -91,16 +116,11 @@ local names = {
   "mcp-open",
   "mcp-refresh",
   "mcp-tools",
-  "mode",
-  "model",
-  "new",
   "next-decision",
   "next-tool",
   "next-turn",
-  "open",
   "open-address",
   "open-outside",
-  "option",
   "output",
   "plan-accept",
   "plan-cancel",
@@ -109,12 +129,10 @@ local names = {
   "prev-tool",
   "prev-turn",
   "previous-decision",
-  "prompt",
   "question-answer",
   "question-cancel",
   "question-choose",
   "question-skip",
-  "queue",
   "queue-close",
   "queue-down",
   "queue-edit",
@@ -122,35 +140,22 @@ local names = {
   "queue-send-now",
   "queue-up",
   "reader-close",
-  "reject",
-  "reject-always",
-  "reject-once",
-  "reject-with-message",
-  "restart",
   "retry",
-  "review",
   "review-close",
   "review-comment",
   "review-follow",
   "review-keep",
   "review-undo",
   "save-unsaved",
-  "send",
-  "sessions",
-  "stop",
   "subagent",
-  "todos",
   "todos-close",
   "todos-follow",
-  "toggle",
-  "turn-keep",
-  "turn-undo",
-  "undo-all",
   "yank-code",
 }
 
 ---@param mode string
-local function map(mode)
+---@param names string[]
+local function map(mode, names)
   local opts = { noremap = true, desc = "" }
   for _, name in ipairs(names) do
     opts.desc = "cursor-agent: " .. name:gsub("-", " ")
@@ -159,10 +164,12 @@ local function map(mode)
   end
 end
 
-map("")
+map("", anywhere)
 -- Nothing is typed before Neovim has started: these need not take part of that time.
 vim.schedule(function()
-  map("i")
+  map("", inside)
+  map("i", anywhere)
+  map("i", inside)
 end)
 
 -- A chat that `:mksession` wrote down comes back where it is still there; else its windows are closed again.
