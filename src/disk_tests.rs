@@ -117,6 +117,35 @@ fn a_large_file_is_read_in_part_and_long_lines_are_refused() {
     assert!(problem.contains("16 MB"), "{problem}");
 }
 
+/// How many bytes this thread has read so far.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> u64 {
+    let counts = std::fs::read_to_string("/proc/thread-self/io").expect("counts");
+    let count = counts.lines().find_map(|line| line.strip_prefix("rchar: "));
+    count.expect("rchar").parse().expect("a number")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn of_a_large_file_no_more_is_read_or_kept_than_its_lines_take() {
+    let dir = Dir::new();
+    let path = dir.put("f", b"first\nsecond\n");
+    let file = OpenOptions::new().append(true).open(&path).expect("open");
+    file.set_len(40 * 1024 * 1024).expect("sparse");
+    (&file).write_all(b"\nlast\n").expect("appended");
+    file.set_len(200 * 1024 * 1024).expect("sparse");
+    for (line, wanted, most) in [(1, "first\n", 1 << 20), (4, "last\n", 41 << 20)] {
+        let before = bytes_read();
+        assert_eq!(read(&path, Some(line), Some(1), &[]).as_deref(), Ok(wanted));
+        let took = bytes_read() - before;
+        assert!(took < most, "line {line} took {took} bytes");
+    }
+    let before = bytes_read();
+    whole(&path).expect_err("too large");
+    let took = bytes_read() - before;
+    assert!(took < 1 << 20, "a refusal took {took} bytes");
+}
+
 #[test]
 fn what_might_never_end_is_not_read_or_written() {
     let dir = Dir::new();

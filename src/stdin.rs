@@ -194,7 +194,10 @@ mod tests {
             .enable_all()
             .build()
             .unwrap();
-        runtime.block_on(stall());
+        // One that is never named is to fail, not to hang.
+        let deadline = Duration::from_secs(30);
+        let ended = runtime.block_on(async { tokio::time::timeout(deadline, stall()).await });
+        assert!(ended.is_ok(), "within {deadline:?}");
     }
 
     async fn stall() {

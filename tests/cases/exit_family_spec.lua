@@ -64,21 +64,23 @@ for end_name, leave in vim.spairs(ENDS) do
   end)
 end
 
+-- Neovim goes on, and nothing but the mark in its environment says whose a daemon is.
 for _, command in ipairs({ "stop", "restart" }) do
-  T.case((":CursorAgent %s ends a session of its own of an agent's"):format(command), function(child)
-    local steps =
-      { { spawn = { "sh", "-c", "setsid sleep 1000" } }, { text = "in the middle" }, { wait_cancel = true } }
-    child:use(T.agent({ runs = { { turns = { steps } }, vim.empty_dict() } }))
-    child:prompt("hello")
-    child:wait_screen("in the middle")
-    wait_sleepers(child, 1)
-    child:cmd("CursorAgent " .. command)
-    child:wait(function()
-      return #vim.tbl_filter(function(process)
-        return vim.startswith(process.command, "sleep 1")
-      end, T.processes()) == 0
-    end, "the sleeper to end")
-  end)
+  for way, script in vim.spairs(WAYS) do
+    T.case((":CursorAgent %s ends %s of an agent's"):format(command, way), function(child)
+      local steps = { { spawn = { "sh", "-c", script } }, { text = "in the middle" }, { wait_cancel = true } }
+      child:use(T.agent({ runs = { { turns = { steps } }, vim.empty_dict() } }))
+      child:prompt("hello")
+      child:wait_screen("in the middle")
+      wait_sleepers(child, 1)
+      child:cmd("CursorAgent " .. command)
+      child:wait(function()
+        return #vim.tbl_filter(function(process)
+          return vim.startswith(process.command, "sleep 1")
+        end, T.processes()) == 0
+      end, "the sleeper to end")
+    end)
+  end
 end
 
 local AGENT = [[
