@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn paths_are_mapped_both_ways_wherever_they_stand() {
-        let paths = map(&[("/home/me/app/", "/work"), ("/home/me", "/root/")]);
+        let paths = map(&[("/home/me/app/", "/code"), ("/home/me", "/remote/")]);
         let out = json!({ "id": 1, "method": "session/new", "params": {
             "cwd": "/home/me/app", "additionalDirectories": ["/home/me/notes", "/opt"],
             "mcpServers": [{ "name": "/home/me", "command": "/home/me/bin/x", "args": ["--root=/home/me/app", "/home/me2"] }],
@@ -316,31 +316,31 @@ mod tests {
         assert_eq!(
             sent(&paths, &out)["params"],
             json!({
-                "cwd": "/work", "additionalDirectories": ["/root/notes", "/opt"],
-                "mcpServers": [{ "name": "/home/me", "command": "/root/bin/x", "args": ["--root=/work", "/home/me2"] }],
+                "cwd": "/code", "additionalDirectories": ["/remote/notes", "/opt"],
+                "mcpServers": [{ "name": "/home/me", "command": "/remote/bin/x", "args": ["--root=/code", "/home/me2"] }],
             })
         );
-        let update = json!({ "sessionId": "/work/id", "update": {
-            "sessionUpdate": "tool_call", "toolCallId": "/work/1", "title": "Read /work/a.rs, /workshop and `/work`",
-            "locations": [{ "path": "/work/a.rs", "line": 3 }],
+        let update = json!({ "sessionId": "/code/id", "update": {
+            "sessionUpdate": "tool_call", "toolCallId": "/code/1", "title": "Read /code/a.rs, /codebase and `/code`",
+            "locations": [{ "path": "/code/a.rs", "line": 3 }],
             "content": [
-                { "type": "diff", "path": "/work/b.rs", "oldText": "/work/b.rs", "newText": "/work/c.rs" },
-                { "type": "content", "content": { "type": "text", "text": "/work/a.rs" } },
-                { "type": "content", "content": { "type": "resource_link", "uri": "file:///work/a%20b.rs#L3", "name": "a" } },
+                { "type": "diff", "path": "/code/b.rs", "oldText": "/code/b.rs", "newText": "/code/c.rs" },
+                { "type": "content", "content": { "type": "text", "text": "/code/a.rs" } },
+                { "type": "content", "content": { "type": "resource_link", "uri": "file:///code/a%20b.rs#L3", "name": "a" } },
             ],
-            "rawInput": { "path": "/work/a.rs:12", "changes": { "/work/d.rs": { "type": "add" } }, "command": "cat /work/a.rs" },
+            "rawInput": { "path": "/code/a.rs:12", "changes": { "/code/d.rs": { "type": "add" } }, "command": "cat /code/a.rs" },
         } });
         let here = received(&paths, update.clone());
         assert_eq!(here["update"]["locations"][0]["path"], "/home/me/app/a.rs");
         assert_eq!(
             here["update"]["title"],
-            "Read /home/me/app/a.rs, /workshop and `/home/me/app`"
+            "Read /home/me/app/a.rs, /codebase and `/home/me/app`"
         );
         assert_eq!(here["update"]["content"][0]["path"], "/home/me/app/b.rs");
-        assert_eq!(here["update"]["content"][0]["oldText"], "/work/b.rs");
+        assert_eq!(here["update"]["content"][0]["oldText"], "/code/b.rs");
         assert_eq!(
             here["update"]["content"][1]["content"]["text"],
-            "/work/a.rs"
+            "/code/a.rs"
         );
         assert_eq!(
             here["update"]["content"][2]["content"]["uri"],
@@ -348,9 +348,9 @@ mod tests {
         );
         assert_eq!(here["update"]["rawInput"]["path"], "/home/me/app/a.rs:12");
         assert!(here["update"]["rawInput"]["changes"]["/home/me/app/d.rs"].is_object());
-        assert_eq!(here["update"]["rawInput"]["command"], "cat /work/a.rs");
-        assert_eq!(here["sessionId"], "/work/id");
-        assert_eq!(here["update"]["toolCallId"], "/work/1");
+        assert_eq!(here["update"]["rawInput"]["command"], "cat /code/a.rs");
+        assert_eq!(here["sessionId"], "/code/id");
+        assert_eq!(here["update"]["toolCallId"], "/code/1");
         // There and back.
         let back = sent(&paths, &json!({ "method": "x", "params": here }));
         assert_eq!(back["params"], update);
