@@ -35,7 +35,7 @@ impl Cancel {
         self.why.get()
     }
 
-    /// Waits until somebody asks.
+    /// Waits until a cancel is asked for.
     pub async fn wait(&self) {
         let mut set = pin!(self.set.notified());
         set.as_mut().enable();

@@ -101,7 +101,7 @@ impl Error {
     }
 }
 
-/// Whether the CLI says that nobody is signed in.
+/// Whether the CLI says that the user is signed out.
 fn wants_login(reason: &str) -> bool {
     let reason = reason.to_lowercase();
     [

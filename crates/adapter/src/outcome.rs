@@ -50,7 +50,7 @@ impl Call {
                 || FAILURES.contains(&key.as_str())
         };
         let found = fields.iter().find(|(key, _)| known(key)).or_else(|| {
-            // A variant nobody has seen yet: the only field, and not a plain one.
+            // A variant not met before: the only field, and not a plain one.
             let only = fields.iter().next().filter(|_| fields.len() == 1);
             only.filter(|(key, value)| value.is_object() && looks_failed(key))
         });
