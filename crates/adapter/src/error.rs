@@ -12,6 +12,15 @@ const INSTALL: &str = "Install it with `curl https://cursor.com/install -fsS | b
 /// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
+    /// An argument that means nothing.
+    #[error("unknown argument `{0}`")]
+    UnknownArgument(String),
+    /// An argument that stands alone.
+    #[error("{0} needs a value")]
+    NoValue(String),
+    /// A mode Cursor does not have.
+    #[error("unknown mode `{0}`; expected agent, plan or ask")]
+    UnknownMode(String),
     /// No program was named, and none was found.
     #[error(
         "Cursor's CLI was not found: neither `agent` nor `cursor-agent` is on the PATH, and there is no ~/.local/bin/agent. \
@@ -135,9 +144,12 @@ impl From<Error> for RpcError {
             Error::NoCli | Error::NoProgram { .. } => {
                 Self::internal(message).with_data(json!({ "kind": "cli_not_found" }))
             }
-            Error::Spawn { .. } | Error::Slow { .. } | Error::NoChat { .. } => {
-                Self::internal(message)
-            }
+            Error::Spawn { .. }
+            | Error::Slow { .. }
+            | Error::NoChat { .. }
+            | Error::UnknownArgument(_)
+            | Error::NoValue(_)
+            | Error::UnknownMode(_) => Self::internal(message),
         }
     }
 }

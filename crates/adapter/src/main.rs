@@ -51,7 +51,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use options::{Action, Options};
 use server::Server;
-use wire::Outbox;
+use wire::ToClient;
 
 /// How long what runs may take to end when the client is gone.
 const SHUT_DOWN: Duration = Duration::from_secs(3);
@@ -147,7 +147,7 @@ enum End {
 
 /// Until stdin ends, the client is gone, or a signal says so.
 async fn agent(options: Options) -> std::io::Result<ExitCode> {
-    let out = Outbox::to_stdout()?;
+    let out = ToClient::to_stdout()?;
     let mut arrived = wire::read_stdin()?;
     let server = Server::new(options, out.clone());
     let mut term = signal(SignalKind::terminate())?;

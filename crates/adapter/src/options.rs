@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::error::Error;
+
 /// What `--help` prints.
 pub const HELP: &str = "\
 cursor-agent-acp: an ACP agent for Cursor's CLI, by its headless mode
@@ -112,7 +114,7 @@ impl Options {
     ///
     /// # Errors
     /// What is wrong with them, for the user.
-    pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, Error> {
         let mut options = Self {
             action: Action::Serve,
             command: None,
@@ -130,23 +132,21 @@ impl Options {
             };
             let takes_value = matches!(name, "--command" | "--model" | "--mode" | "--log");
             if !takes_value && given.is_some() {
-                return Err(unknown(&arg));
+                return Err(Error::UnknownArgument(arg));
             }
             let value = match (takes_value, given) {
                 (false, _) => String::new(),
                 (true, given) => given
                     .or_else(|| args.next())
                     .filter(|value| !value.is_empty())
-                    .ok_or_else(|| format!("{name} needs a value"))?,
+                    .ok_or_else(|| Error::NoValue(name.to_owned()))?,
             };
             match name {
                 "--command" => options.command = Some(value),
                 "--model" => options.model = Some(value),
                 "--log" => options.log = Some(PathBuf::from(value)),
                 "--mode" => {
-                    options.mode = Mode::from_id(&value).ok_or_else(|| {
-                        format!("unknown mode `{value}`; expected agent, plan or ask")
-                    })?;
+                    options.mode = Mode::from_id(&value).ok_or(Error::UnknownMode(value))?;
                 }
                 "--force" | "-f" => options.force = true,
                 "--help" | "-h" => options.action = Action::Help,
@@ -160,15 +160,11 @@ impl Options {
                         options.action = Action::Login;
                     }
                 }
-                _ => return Err(unknown(&arg)),
+                _ => return Err(Error::UnknownArgument(arg)),
             }
         }
         Ok(options)
     }
-}
-
-fn unknown(arg: &str) -> String {
-    format!("unknown argument `{arg}`")
 }
 
 #[cfg(test)]
@@ -177,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    fn parse(args: &[&str]) -> Result<Options, String> {
+    fn parse(args: &[&str]) -> Result<Options, Error> {
         Options::parse(args.iter().map(|arg| (*arg).to_owned()))
     }
 
@@ -224,7 +220,7 @@ mod tests {
             (&["acp"], "unknown argument `acp`"),
         ] {
             let error = parse(args).unwrap_err();
-            assert!(error.starts_with(expected), "{error}");
+            assert!(error.to_string().starts_with(expected), "{error}");
         }
     }
 }

@@ -29,13 +29,13 @@ use crate::session::Session;
 use crate::store::Store;
 use crate::text;
 use crate::turn::Unsupported;
-use crate::wire::{Arrived, Outbox};
+use crate::wire::{Arrived, ToClient};
 
 /// The agent.
 #[derive(Debug)]
 pub struct Server {
     pub(crate) options: Options,
-    pub(crate) out: Outbox,
+    pub(crate) out: ToClient,
     pub(crate) store: Store,
     pub(crate) chats: Chats,
     peer: RefCell<Peer<()>>,
@@ -63,7 +63,7 @@ pub(crate) enum Reply {
 
 impl Server {
     /// An agent that has heard nothing yet.
-    pub fn new(options: Options, out: Outbox) -> Rc<Self> {
+    pub fn new(options: Options, out: ToClient) -> Rc<Self> {
         Rc::new(Self {
             options,
             out,

@@ -284,7 +284,7 @@ mod tests {
         };
         assert_eq!(ids(None, 10), ["b", "c", "a", "d"]);
         assert_eq!(ids(Some("/w"), 10), ["b", "a", "d"]);
-        // Sessions nobody spoke in do not pile up.
+        // Sessions in which nothing was said do not pile up.
         assert_eq!(ids(Some("/w"), EMPTY_MS + 2), ["b", "a"]);
         assert_eq!(store.find("d"), None);
     }

@@ -547,4 +547,41 @@ mod tests {
             translator.line(&line);
         }
     }
+
+    /// Lines as the CLI writes them.
+    const RECORDED: &[&str] = &[
+        r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"s","model":"Auto","permissionMode":"default"}"#,
+        r#"{"type":"thinking","subtype":"delta","text":"hm","session_id":"s","timestamp_ms":1}"#,
+        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hi"}]},"timestamp_ms":1}"#,
+        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hi there"}]}}"#,
+        r#"{"type":"tool_call","subtype":"started","call_id":"c1","tool_call":{"globToolCall":{"args":{"targetDirectory":".","globPattern":"*"}}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","call_id":"c1","tool_call":{"editToolCall":{"args":{"path":"a","streamContent":"b"},"result":{"success":{"path":"a","linesAdded":1,"linesRemoved":0,"diffString":"@@ -1 +1 @@\n-a\n+b","beforeFullFileContent":"a","afterFullFileContent":"b"}}}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","call_id":"c2","tool_call":{"shellToolCall":{"args":{"command":"ls"},"result":{"rejected":{"command":"ls","reason":"no"}}}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","call_id":"c3","tool_call":{"updateTodosToolCall":{"args":{"todos":[{"id":"1","content":"x","status":"pending"}],"merge":true}}}}"#,
+        r#"{"type":"result","subtype":"success","duration_ms":1,"is_error":false,"result":"Hi","usage":{"inputTokens":1,"outputTokens":1}}"#,
+    ];
+
+    #[test]
+    fn fuzz_stream_json() {
+        let lines = RECORDED
+            .iter()
+            .map(|line| line.as_bytes().to_vec())
+            .collect();
+        let stream = prop::collection::vec(fuzz::damaged(lines), 1..12);
+        fuzz::run("stream-json", &stream, |stream| {
+            let mut translator =
+                Translator::new(PathBuf::from("/w"), Mode::Agent, false, Todos::default());
+            for line in stream {
+                if let Line::Event(updates) = translator.line(&line) {
+                    for update in updates {
+                        prop_assert!(serde_json::to_string(&update).is_ok());
+                    }
+                }
+            }
+            // Calls that never ended end once.
+            translator.finish(true);
+            prop_assert!(translator.finish(true).is_empty());
+            Ok(())
+        });
+    }
 }

@@ -1,6 +1,6 @@
 //! The connection to the client: lines in from stdin, lines out to stdout, each on a thread of its own.
 //!
-//! What goes out waits in a queue, so that a client that does not read blocks nobody who listens to it. The queue is bounded:
+//! What goes out waits in a queue, so that a client that does not read blocks nothing that listens to it. The queue is bounded:
 //! turns wait for room in it before they read more of the CLI, and stdin is left alone while it is far too full.
 
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ fn pass_on(frame: Frame<'_>, sender: &mpsc::Sender<Arrived>) -> bool {
 
 /// What goes out. A cheap handle.
 #[derive(Debug, Clone)]
-pub struct Outbox(Arc<Shared>);
+pub struct ToClient(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -118,18 +118,18 @@ impl Shared {
     }
 }
 
-impl Outbox {
+impl ToClient {
     /// Writes to stdout from now on.
     ///
     /// # Errors
     /// When no thread can be had.
     pub fn to_stdout() -> io::Result<Self> {
-        let outbox = Self(Arc::default());
-        let shared = Arc::clone(&outbox.0);
+        let to_client = Self(Arc::default());
+        let shared = Arc::clone(&to_client.0);
         thread::Builder::new()
             .name("stdout".to_owned())
             .spawn(move || write_out(&shared, &mut io::stdout()))?;
-        Ok(outbox)
+        Ok(to_client)
     }
 
     /// Puts a line at the end of the queue.

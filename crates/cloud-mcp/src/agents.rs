@@ -5,9 +5,16 @@
 
 use cloud::v0::{self, Made, Source, Status};
 use cloud::{
-    Client, CreateAgent, CreateRun, Created, Error, Kind, Me, ModelChoice, Prompt, Repo,
-    Repository, Run, RunStatus,
+    Client, CreateAgent, CreateRun, Created, Error, Event, Kind, ListAgents, Me, ModelChoice,
+    Prompt, Repo, Repository, Run, RunStatus, Update,
 };
+use futures_util::StreamExt;
+
+/// Runs that are asked for at once.
+const AT_ONCE: usize = 8;
+
+/// A run that says nothing for this long has said all there is now.
+const QUIET: std::time::Duration = std::time::Duration::from_millis(1500);
 
 /// What a new agent is to do.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +59,7 @@ pub async fn create(client: &Client, order: &Order, id: &str) -> Result<Begun, E
                 });
             }
             // A server of the older API only: nothing was created.
-            Err(error) if error.kind() == Kind::NotFound => {}
+            Err(error) if is_unknown(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -74,9 +81,44 @@ pub async fn create(client: &Client, order: &Order, id: &str) -> Result<Begun, E
     Ok(Begun { agent, run: None })
 }
 
-/// A page of agents with their states.
+/// A page of agents with their states: the older API has them in one answer; today's, where it is alone, an answer for each.
 pub async fn list(client: &Client, limit: u32, cursor: Option<&str>) -> Result<v0::Agents, Error> {
-    client.agents_v0(Some(limit), cursor).await
+    match client.agents_v0(Some(limit), cursor).await {
+        Err(error) if is_unknown(&error) => {
+            let list = ListAgents {
+                limit: Some(limit),
+                cursor: cursor.map(str::to_owned),
+                ..ListAgents::default()
+            };
+            match client.agents(&list).await {
+                Ok(page) => Ok(v0::Agents {
+                    agents: futures_util::stream::iter(page.items)
+                        .map(|agent| async move {
+                            let run = newest(client, &agent).await.unwrap_or_default();
+                            as_one(agent, run.as_ref())
+                        })
+                        .buffered(AT_ONCE)
+                        .collect()
+                        .await,
+                    next_cursor: page.next_cursor,
+                }),
+                Err(second) if is_unknown(&second) => Err(error),
+                Err(second) => Err(second),
+            }
+        }
+        other => other,
+    }
+}
+
+/// The newest run of an agent.
+async fn newest(client: &Client, agent: &cloud::Agent) -> Result<Option<Run>, Error> {
+    match &agent.latest_run_id {
+        Some(run) => client.run(&agent.id, run).await.map(Some),
+        None => {
+            let page = client.runs(&agent.id, Some(1), None).await?;
+            Ok(page.items.into_iter().next())
+        }
+    }
 }
 
 /// An agent.
@@ -85,15 +127,7 @@ pub async fn get(client: &Client, id: &str) -> Result<v0::Agent, Error> {
         Ok(agent) => agent,
         Err(error) => return older(error, client.agent_v0(id)).await,
     };
-    let run = match &agent.latest_run_id {
-        Some(run) => Some(client.run(id, run).await?),
-        None => client
-            .runs(id, Some(1), None)
-            .await?
-            .items
-            .into_iter()
-            .next(),
-    };
+    let run = newest(client, &agent).await?;
     Ok(as_one(agent, run.as_ref()))
 }
 
@@ -121,10 +155,10 @@ pub async fn follow_up(client: &Client, id: &str, prompt: &Prompt) -> Result<(),
     };
     match client.follow_up(id, &create).await {
         Ok(_) => Ok(()),
-        Err(error) if matches!(error.kind(), Kind::Busy | Kind::NotFound) => {
+        Err(error) if error.kind() == Kind::Busy || is_unknown(&error) => {
             match client.followup_v0(id, prompt).await {
                 // The first answer says more.
-                Err(second) if second.kind() == Kind::NotFound => Err(error),
+                Err(second) if is_unknown(&second) => Err(error),
                 other => other,
             }
         }
@@ -132,9 +166,53 @@ pub async fn follow_up(client: &Client, id: &str, prompt: &Prompt) -> Result<(),
     }
 }
 
-/// What was said.
+/// What was said. Today's API has no call for it: where it is alone, the runs tell.
 pub async fn conversation(client: &Client, id: &str) -> Result<v0::Conversation, Error> {
-    client.conversation(id).await
+    match client.conversation(id).await {
+        Err(error) if is_unknown(&error) => match client.all_runs(id).await {
+            Ok(runs) => {
+                let mut messages = Vec::new();
+                for run in runs {
+                    messages.extend(said(client, id, &run).await);
+                }
+                Ok(v0::Conversation {
+                    id: id.to_owned(),
+                    messages,
+                })
+            }
+            Err(second) if is_unknown(&second) => Err(error),
+            Err(second) => Err(second),
+        },
+        other => other,
+    }
+}
+
+/// The messages of a run: its events, as far as they are there now, or its last words.
+async fn said(client: &Client, id: &str, run: &Run) -> Vec<v0::ConversationMessage> {
+    let message = |kind: &str, text: String| v0::ConversationMessage {
+        id: format!("{}-{kind}", run.id),
+        kind: kind.to_owned(),
+        text,
+    };
+    let (mut asked, mut answer) = (String::new(), String::new());
+    let mut stream = client.stream(id, &run.id);
+    // A run that goes on has no end to wait for.
+    while let Ok(Some(Ok(event))) = tokio::time::timeout(QUIET, stream.next()).await {
+        match event {
+            Event::Update(Update::UserMessage(text)) => asked.push_str(&text),
+            Event::Update(Update::Text(text)) => answer.push_str(&text),
+            Event::Ended(_) => break,
+            _ => {}
+        }
+    }
+    if answer.is_empty() {
+        answer = run.result.clone().unwrap_or_default();
+    }
+    [("user_message", asked), ("assistant_message", answer)]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(kind, text)| message(kind, text))
+        .collect()
 }
 
 /// Whose key it is.
@@ -169,13 +247,18 @@ pub async fn repositories(client: &Client) -> Result<Vec<Repository>, Error> {
 
 /// After a 404 of today's API: what the older one says; its own 404 adds nothing.
 async fn older<T>(error: Error, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    if error.kind() != Kind::NotFound {
+    if !is_unknown(&error) {
         return Err(error);
     }
     match call.await {
-        Err(second) if second.kind() == Kind::NotFound => Err(error),
+        Err(second) if is_unknown(&second) => Err(error),
         other => other,
     }
+}
+
+/// Whether the server does not know what was asked for, or the call itself.
+fn is_unknown(error: &Error) -> bool {
+    error.kind() == Kind::NotFound || matches!(error.status(), Some(405 | 501))
 }
 
 fn as_one(agent: cloud::Agent, run: Option<&Run>) -> v0::Agent {

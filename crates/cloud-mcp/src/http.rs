@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bearer::Bearers;
 use crate::documentation::NAME;
+use crate::error::Error;
 use crate::guard::Guard;
 use crate::options::Http;
 use crate::server::Server;
@@ -41,18 +42,17 @@ struct Shared {
 }
 
 /// Serves until a signal comes.
-pub async fn serve(options: Http) -> Result<ExitCode, String> {
+pub async fn serve(options: Http) -> Result<ExitCode, Error> {
     let listener = TcpListener::bind((options.host.trim_matches(['[', ']']), options.port))
         .await
-        .map_err(|error| {
-            format!(
-                "cannot listen on {} port {}: {error}",
-                options.host, options.port
-            )
+        .map_err(|source| Error::Listen {
+            host: options.host.clone(),
+            port: options.port,
+            source,
         })?;
-    let address: SocketAddr = listener.local_addr().map_err(|error| error.to_string())?;
+    let address: SocketAddr = listener.local_addr()?;
     // Fails here rather than at each request.
-    crate::account::Account::from_env().map_err(|error| error.to_string())?;
+    crate::account::Account::from_env()?;
     if !address.ip().is_loopback() {
         complain(
             "other machines can reach this server, and HTTP is not encrypted: put a TLS proxy in front of it",
@@ -197,10 +197,17 @@ async fn mcp(shared: &Shared, request: Request) -> (What, Response) {
             return (None, refuse(StatusCode::PAYLOAD_TOO_LARGE, why));
         }
     };
+    let message = serde_json::from_slice::<Value>(&bytes).ok();
+    // Said here: the service would answer as if the type of the body were wrong.
+    if parts.method == Method::POST
+        && let Some((code, why)) = not_a_message(message.as_ref())
+    {
+        let error = json!({ "code": code, "message": why });
+        let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+        return (None, json(StatusCode::BAD_REQUEST, &answer));
+    }
     // Only what it asks for; the message itself is read by the service.
-    let what = serde_json::from_slice::<Value>(&bytes)
-        .ok()
-        .and_then(|message| log::what(&message));
+    let what = message.and_then(|message| log::what(&message));
     let service = if matches!(what, Some((_, Some("createAndWait")))) {
         &shared.slow
     } else {
@@ -208,6 +215,23 @@ async fn mcp(shared: &Shared, request: Request) -> (What, Response) {
     };
     let request = Request::from_parts(parts, Body::from(bytes));
     (what, service.handle(request).await.map(Body::new))
+}
+
+/// Why a body is no message of JSON-RPC, with its code.
+fn not_a_message(body: Option<&Value>) -> Option<(i32, &'static str)> {
+    let Some(body) = body else {
+        return Some((-32700, "Parse error: the body is not JSON"));
+    };
+    if body.is_array() {
+        let why = "Invalid Request: send one message at a time; batches are not supported";
+        return Some((-32600, why));
+    }
+    let asks =
+        body["method"].is_string() || body.get("result").is_some() || body.get("error").is_some();
+    (body["jsonrpc"] != "2.0" || !asks).then_some((
+        -32600,
+        "Invalid Request: the body is not a JSON-RPC 2.0 message",
+    ))
 }
 
 fn discovery() -> Value {

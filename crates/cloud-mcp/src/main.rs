@@ -1,6 +1,6 @@
 //! `cursor-agent-mcp`: an MCP server for Cursor's cloud agents, over stdio and streamable HTTP.
 //!
-//! - `options` is the command line; `server` the MCP server, the same for both transports; `http` is the other one's routes and checks,
+//! - `options` is the command line, `error` why the program cannot start; `server` the MCP server, the same for both transports; `http` is the other one's routes and checks,
 //!   with `guard` for Host and Origin, `bearer` for who asks, `token` for the tokens made here, and `log` for a line per request.
 //! - `tools` lists the fourteen tools and calls them; `schema` has their inputs and outputs, `check` validates an input against its schema.
 //! - `account` is one API key with its client; `agents` makes the calls, by today's API where it can; `wait` is `createAndWait`,
@@ -14,6 +14,7 @@ mod agents;
 mod bearer;
 mod check;
 mod documentation;
+mod error;
 mod failure;
 mod guard;
 mod http;
@@ -38,6 +39,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use account::Account;
+use error::Error;
 use options::{Action, Options};
 use server::Server;
 use wait::Waits;
@@ -76,14 +78,14 @@ fn main() -> ExitCode {
     runtime.shutdown_background();
     match ended {
         Ok(code) => code,
-        Err(problem) => {
-            complain(&problem);
+        Err(error) => {
+            complain(&error.to_string());
             ExitCode::FAILURE
         }
     }
 }
 
-async fn run(options: Options) -> Result<ExitCode, String> {
+async fn run(options: Options) -> Result<ExitCode, Error> {
     match options.action {
         Action::Token { lasts } => match token::make(lasts).await {
             Ok(token) => Ok(print(&format!("{token}\n"))),
@@ -95,8 +97,8 @@ async fn run(options: Options) -> Result<ExitCode, String> {
 }
 
 /// Until stdin ends or a signal comes.
-async fn stdio() -> Result<ExitCode, String> {
-    let account = Account::from_env().map_err(|error| error.to_string())?;
+async fn stdio() -> Result<ExitCode, Error> {
+    let account = Account::from_env()?;
     let stop = CancellationToken::new();
     let server = Server::new(Some(Arc::new(account)), Waits::new(stop.clone()));
     let (mut term, mut int) = signals()?;
@@ -118,11 +120,10 @@ async fn stdio() -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn signals() -> Result<(tokio::signal::unix::Signal, tokio::signal::unix::Signal), String> {
-    let fail = |error: std::io::Error| error.to_string();
+fn signals() -> std::io::Result<(tokio::signal::unix::Signal, tokio::signal::unix::Signal)> {
     Ok((
-        signal(SignalKind::terminate()).map_err(fail)?,
-        signal(SignalKind::interrupt()).map_err(fail)?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
     ))
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::Error;
+
 /// What `--help` prints.
 pub const HELP: &str = "\
 cursor-agent-mcp: an MCP server for Cursor's cloud agents
@@ -85,14 +87,12 @@ impl Options {
     pub fn parse(
         words: impl Iterator<Item = String>,
         env: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let mut words = words.peekable();
         let verb = match words.peek().map(String::as_str) {
             Some("stdio" | "http" | "token") => words.next().unwrap_or_default(),
             Some(word) if !word.starts_with('-') => {
-                return Err(format!(
-                    "unknown subcommand `{word}`; expected stdio, http or token"
-                ));
+                return Err(Error::UnknownSubcommand(word.to_owned()));
             }
             _ => "stdio".to_owned(),
         };
@@ -116,7 +116,7 @@ impl Options {
                     .clone()
                     .or_else(|| words.next())
                     .filter(|value| !value.is_empty())
-                    .ok_or_else(|| format!("`{name}` needs a value"))
+                    .ok_or_else(|| Error::NoValue(name.to_owned()))
             };
             match (verb.as_str(), name.as_str()) {
                 (_, "-h" | "--help") => {
@@ -134,7 +134,12 @@ impl Options {
                 ("http", "--allow-host") => http.hosts.push(value("--allow-host")?),
                 ("http", "--allow-origin") => http.origins.push(value("--allow-origin")?),
                 ("token", "--expires-in") => lasts = read_time(&value("--expires-in")?)?,
-                _ => return Err(format!("unknown option `{name}` of `{verb}`")),
+                _ => {
+                    return Err(Error::UnknownOption {
+                        option: name,
+                        subcommand: verb,
+                    });
+                }
             }
         }
         let action = match verb.as_str() {
@@ -153,29 +158,28 @@ impl Options {
     }
 }
 
-fn read_port(name: &str, text: &str) -> Result<u16, String> {
+fn read_port(name: &str, text: &str) -> Result<u16, Error> {
     text.trim()
         .parse()
-        .map_err(|_| format!("`{name}` must be a number from 0 to 65535"))
+        .map_err(|_| Error::NotAPort(name.to_owned()))
 }
 
-fn read_time(text: &str) -> Result<Duration, String> {
-    let bad = || "`--expires-in` must be a number with s, m, h or d, at most 365d".to_owned();
-    let unit = text.chars().last().ok_or_else(bad)?;
+fn read_time(text: &str) -> Result<Duration, Error> {
+    let unit = text.chars().last().ok_or(Error::NotATime)?;
     let seconds = match unit {
         's' => 1,
         'm' => 60,
         'h' => 3600,
         'd' => DAY_S,
-        _ => return Err(bad()),
+        _ => return Err(Error::NotATime),
     };
     let number: u64 = text
         .strip_suffix(unit)
         .and_then(|number| number.parse().ok())
-        .ok_or_else(bad)?;
-    let lasts = number.checked_mul(seconds).ok_or_else(bad)?;
+        .ok_or(Error::NotATime)?;
+    let lasts = number.checked_mul(seconds).ok_or(Error::NotATime)?;
     if lasts == 0 || lasts > 365 * DAY_S {
-        return Err(bad());
+        return Err(Error::NotATime);
     }
     Ok(Duration::from_secs(lasts))
 }
@@ -190,6 +194,7 @@ mod tests {
             port.map(str::to_owned)
         })
         .map(|options| options.action)
+        .map_err(|error| error.to_string())
     }
 
     fn port(action: Result<Action, String>) -> u16 {

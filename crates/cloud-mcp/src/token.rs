@@ -15,6 +15,8 @@ use sha2::Sha256;
 use cloud::KeySource;
 use cloud::clock;
 
+use crate::error::Error;
+
 /// What every token begins with.
 pub const PREFIX: &str = "cat1_";
 
@@ -133,22 +135,18 @@ pub fn weak_secret() -> Option<String> {
 }
 
 /// `cursor-agent-mcp token`.
-pub async fn make(lasts: Duration) -> Result<String, String> {
+pub async fn make(lasts: Duration) -> Result<String, Error> {
     let Some(tokens) = Tokens::from_env() else {
-        return Err(format!(
-            "{SECRET_VARIABLE} is not set; set it to the same random text here and for the server, for example from `openssl rand -hex 32`"
-        ));
+        return Err(Error::NoSecret);
     };
     if let Some(warning) = weak_secret() {
         crate::complain(&warning);
     }
     let source = KeySource::from_env();
-    let key = source.key().await.map_err(|error| error.to_string())?;
+    let key = source.key().await?;
     let lasts = i64::try_from(lasts.as_millis()).unwrap_or(i64::MAX);
     let until = clock::now_ms().saturating_add(lasts);
-    let token = tokens
-        .seal(key.expose(), until)
-        .ok_or("the token could not be made")?;
+    let token = tokens.seal(key.expose(), until).ok_or(Error::NotSealed)?;
     crate::complain(&format!("the token expires at {}", clock::format_ms(until)));
     Ok(token)
 }

@@ -198,24 +198,37 @@ impl Client {
             .transpose()?;
         // Fails when another provider was installed before, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let build = |redirect| {
+        let builder = |redirect| {
             reqwest::Client::builder()
                 .user_agent(concat!("cursor-agent.nvim/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(config.timeouts.connect)
                 .read_timeout(config.timeouts.silence)
                 .redirect(redirect)
+        };
+        let build = |redirect: fn() -> reqwest::redirect::Policy| {
+            builder(redirect())
                 .build()
+                // Without any certificates, loopback can still be reached.
+                .or_else(|error| match base.scheme() {
+                    "http" => builder(redirect())
+                        .tls_certs_only(std::iter::empty())
+                        .build(),
+                    _ => Err(error),
+                })
                 .map_err(|error| {
-                    Error::new(
-                        Kind::Config,
-                        format!("HTTPS cannot be set up: {}", causes(&error)),
-                    )
+                    let why = causes(&error);
+                    let hint = if why.contains("CA certificates") {
+                        "; install your system's CA certificates, or set SSL_CERT_FILE"
+                    } else {
+                        ""
+                    };
+                    Error::new(Kind::Config, format!("HTTPS cannot be set up: {why}{hint}"))
                 })
         };
         Ok(Self(Arc::new(Inner {
             // The key goes to the API only, not to where it may point.
-            http: build(reqwest::redirect::Policy::none())?,
-            files: build(reqwest::redirect::Policy::limited(5))?,
+            http: build(reqwest::redirect::Policy::none)?,
+            files: build(|| reqwest::redirect::Policy::limited(5))?,
             base,
             key: config.key,
             team_id,
@@ -315,7 +328,7 @@ impl Client {
                 // The status is known and says more than the cut does.
                 Err(_) if response.status().is_client_error() => break,
                 Err(error) => {
-                    let id = text_of(response.headers(), &REQUEST_ID);
+                    let id = self.request_id(response.headers());
                     return Err(self.network(&error).with_request_id(id));
                 }
             }
@@ -392,7 +405,7 @@ impl Client {
                 format!("The answer cannot be read ({error}): {shown}"),
             )
             .with_status(answer.status.as_u16())
-            .with_request_id(text_of(&answer.headers, &REQUEST_ID))
+            .with_request_id(self.request_id(&answer.headers))
         })
     }
 
@@ -520,7 +533,7 @@ impl Client {
         Error::new(kind, message)
             .with_status(status)
             .with_code(code)
-            .with_request_id(text_of(&answer.headers, &REQUEST_ID))
+            .with_request_id(self.request_id(&answer.headers))
             .with_help_url(field("helpUrl"))
             .with_retry_after(after)
     }
@@ -536,13 +549,19 @@ impl Client {
             let failure = Error::new(Kind::Timeout, format!("{what} from {}", self.host()));
             return if unsent { failure.unsent() } else { failure };
         }
+        let why = self.redact(&causes(error));
+        // It would be the same the next time.
+        if why.contains("peer certificate") {
+            let advice = "If it is issued by an authority of your own, put that authority's certificate into SSL_CERT_FILE or SSL_CERT_DIR";
+            let what = format!(
+                "The certificate of {} is not trusted ({why}). {advice}",
+                self.host()
+            );
+            return Error::new(Kind::Config, what).unsent();
+        }
         let failure = Error::new(
             Kind::Network,
-            format!(
-                "No answer from {}: {}",
-                self.host(),
-                self.redact(&causes(error))
-            ),
+            format!("No answer from {}: {why}", self.host()),
         );
         if error.is_connect() || error.is_builder() {
             failure.unsent()
@@ -558,7 +577,11 @@ impl Client {
             .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    fn redact(&self, text: &str) -> String {
+    fn request_id(&self, headers: &HeaderMap) -> Option<String> {
+        text_of(headers, &REQUEST_ID).map(|id| self.redact(&id))
+    }
+
+    pub(crate) fn redact(&self, text: &str) -> String {
         self.0
             .key
             .known()

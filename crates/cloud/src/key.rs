@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{Error, Kind};
 
@@ -63,10 +63,14 @@ impl fmt::Debug for Key {
 }
 
 /// Where the key comes from. It is fetched once, at the first request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct KeySource {
     from: From,
+    /// How long the command may take.
+    limit: Duration,
     key: OnceCell<Key>,
+    /// When the command last failed, and how.
+    failed: Mutex<Option<(Instant, Error)>>,
 }
 
 #[derive(Default)]
@@ -89,6 +93,12 @@ impl fmt::Debug for From {
     }
 }
 
+impl Default for KeySource {
+    fn default() -> Self {
+        Self::from_where(From::default())
+    }
+}
+
 impl KeySource {
     /// This key.
     #[must_use]
@@ -100,6 +110,12 @@ impl KeySource {
     #[must_use]
     pub fn command(words: Vec<String>) -> Self {
         Self::from_where(From::Command(words))
+    }
+
+    /// The same, with this long for the command.
+    #[must_use]
+    pub fn within(self, limit: Duration) -> Self {
+        Self { limit, ..self }
     }
 
     /// `CURSOR_API_KEY`, otherwise `CURSOR_API_KEY_COMMAND`.
@@ -121,7 +137,9 @@ impl KeySource {
     fn from_where(from: From) -> Self {
         Self {
             from,
+            limit: COMMAND_LIMIT,
             key: OnceCell::new(),
+            failed: Mutex::default(),
         }
     }
 
@@ -130,15 +148,32 @@ impl KeySource {
     /// # Errors
     /// When there is none, or the command fails.
     pub async fn key(&self) -> Result<&Key, Error> {
+        let began = Instant::now();
         self.key
             .get_or_try_init(|| async {
                 match &self.from {
                     From::Nowhere => Err(Error::new(Kind::NoKey, "There is no Cursor API key")),
                     From::Given(key) => key.clone(),
-                    From::Command(words) => ask(words).await,
+                    From::Command(words) => self.ask(words, began).await,
                 }
             })
             .await
+    }
+
+    /// Runs the command; requests that waited for one that failed share its failure, and the user is not asked for each of them.
+    async fn ask(&self, words: &[String], began: Instant) -> Result<Key, Error> {
+        let mut failed = self.failed.lock().await;
+        if let Some((at, error)) = &*failed
+            && *at >= began
+        {
+            return Err(error.clone());
+        }
+        let asked = ask(words, self.limit).await;
+        *failed = asked
+            .as_ref()
+            .err()
+            .map(|error| (Instant::now(), error.clone()));
+        asked
     }
 
     /// The key, when it is known already.
@@ -149,7 +184,7 @@ impl KeySource {
 }
 
 /// Runs the command. What it prints is never part of an error: it could be half the key.
-async fn ask(words: &[String]) -> Result<Key, Error> {
+async fn ask(words: &[String], limit: Duration) -> Result<Key, Error> {
     let fail = |why: String| Error::new(Kind::NoKey, why);
     let Some((program, arguments)) = words.split_first() else {
         return Err(fail(
@@ -164,10 +199,10 @@ async fn ask(words: &[String]) -> Result<Key, Error> {
         .env_remove(KEY_VARIABLE)
         .kill_on_drop(true)
         .output();
-    let output = tokio::time::timeout(COMMAND_LIMIT, child)
+    let output = tokio::time::timeout(limit, child)
         .await
         .map_err(|_| {
-            let seconds = COMMAND_LIMIT.as_secs();
+            let seconds = limit.as_secs_f64();
             fail(format!(
                 "`{program}`, which should print the Cursor API key, took more than {seconds} s"
             ))
@@ -184,5 +219,15 @@ async fn ask(words: &[String]) -> Result<Key, Error> {
         )));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    Key::new(text.trim().lines().next().unwrap_or_default())
+    // Password managers print the secret first, and notes below it.
+    let Some(line) = text.trim().lines().next() else {
+        return Err(fail(format!(
+            "`{program}`, which should print the Cursor API key, printed nothing"
+        )));
+    };
+    Key::new(line).map_err(|_| {
+        fail(format!(
+            "`{program}`, which should print the Cursor API key, printed characters that no key has"
+        ))
+    })
 }

@@ -19,6 +19,7 @@ pub mod creation;
 pub mod error;
 pub mod fake;
 pub mod key;
+mod sse;
 pub mod stream;
 pub mod types;
 pub mod v0;

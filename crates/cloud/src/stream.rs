@@ -1,7 +1,7 @@
 //! A run, event by event: taken up again after a cut from the last event, with none lost and none repeated.
 //!
 //! The server tells everything twice, in an older and a newer family of events. The newer one is used; only a server that has no newer
-//! one is heard by the older.
+//! one is heard by the older. Events of the older family are held back for a moment: what the newer one says right after them is the same.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -15,10 +15,22 @@ use sse_stream::{Sse, SseStream};
 use crate::backoff::jitter;
 use crate::client::Client;
 use crate::error::{Error, Kind};
+use crate::sse;
 use crate::types::{Run, RunStatus, Tokens};
 
-/// So many events of the older family without one of the newer: the server has only the older.
+/// This many events of the older family without one of the newer: the server has only the older.
 const OLDER_ONLY: usize = 8;
+
+/// Connections without anything new after which a run that is over has told all.
+const OVER_TRIES: u32 = 2;
+
+/// Or this long without one of the newer family.
+const OLDER_AFTER: Duration = Duration::from_millis(400);
+
+/// A stream that ends a little before its run does: the run is asked for after these waits, each of [`Resume::first`] divided by this.
+///
+/// [`Resume::first`]: crate::client::Resume::first
+const SOON: [u32; 4] = [8, 4, 2, 1];
 
 /// What is heard of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +97,14 @@ pub struct ToolCall {
     pub result: Option<Value>,
 }
 
+impl ToolCall {
+    /// Whether the agent asks the user with it, and waits for the answer.
+    #[must_use]
+    pub fn is_question(&self) -> bool {
+        matches!(self.kind.as_str(), "askQuestion" | "ask_question")
+    }
+}
+
 type Frames = Pin<Box<dyn Stream<Item = Result<Sse, sse_stream::Error>> + Send>>;
 
 /// A run that is followed.
@@ -99,6 +119,8 @@ pub struct RunStream {
     ready: VecDeque<Event>,
     /// Cuts since something new came.
     cuts: u32,
+    /// Looks at the run since the stream said that it ends.
+    looks: usize,
     /// The run as it was when last asked for, once it is over.
     over: Option<Box<Run>>,
     /// What comes next when `frames` is none.
@@ -109,6 +131,8 @@ pub struct RunStream {
 enum Next {
     Connect,
     Wait(Duration),
+    /// The stream has said that it ends.
+    Look,
     Poll,
     Done,
 }
@@ -154,7 +178,13 @@ enum Heard {
     End,
     /// The stream cannot go on from here.
     Restart,
-    Failed(Error),
+    Failed {
+        kind: Kind,
+        code: String,
+        said: String,
+    },
+    /// The stream, or the run, is in trouble.
+    Troubled,
     /// Not to be read.
     Broken,
 }
@@ -170,6 +200,7 @@ impl RunStream {
             memory: Memory::default(),
             ready: VecDeque::new(),
             cuts: 0,
+            looks: 0,
             over: None,
             next: Next::Connect,
         }
@@ -208,8 +239,13 @@ impl RunStream {
                     tokio::time::sleep(wait).await;
                     self.next = Next::Connect;
                 }
-                Next::Poll => {
-                    tokio::time::sleep(jitter(self.client.resume().poll)).await;
+                Next::Look | Next::Poll => {
+                    let resume = self.client.resume();
+                    let soon = SOON.get(self.looks).filter(|_| self.next == Next::Look);
+                    let wait =
+                        soon.map_or_else(|| jitter(resume.poll), |part| resume.first / *part);
+                    tokio::time::sleep(wait).await;
+                    self.looks += 1;
                     if let Err(error) = self.ask().await {
                         self.next = Next::Done;
                         return Some(Err(error));
@@ -231,9 +267,8 @@ impl RunStream {
         {
             Ok(response) => {
                 self.memory.unnamed = (0, 0);
-                self.frames = Some(Box::pin(SseStream::from_bytes_stream(
-                    response.bytes_stream(),
-                )));
+                let lines = sse::lenient(Box::pin(response.bytes_stream()));
+                self.frames = Some(Box::pin(SseStream::from_bytes_stream(lines)));
                 Ok(())
             }
             // Older than what the server keeps.
@@ -265,25 +300,33 @@ impl RunStream {
         let Some(frames) = &mut self.frames else {
             return Ok(());
         };
-        let frame = match frames.next().await {
+        let next = if self.memory.held.is_empty() {
+            frames.next().await
+        } else {
+            match tokio::time::timeout(OLDER_AFTER, frames.next()).await {
+                Ok(next) => next,
+                Err(_) => {
+                    self.ready.extend(self.memory.take_older());
+                    return Ok(());
+                }
+            }
+        };
+        let frame = match next {
             Some(Ok(frame)) => frame,
             Some(Err(_)) | None => {
                 self.frames = None;
                 return self.cut(None).await;
             }
         };
-        let newer = !matches!(
-            frame.event.as_deref(),
-            Some("assistant" | "thinking" | "tool_call")
-        );
+        let newer = frame.event.as_deref() == Some("interaction_update");
         let id = frame.id.clone().filter(|id| !id.is_empty());
         match self.memory.hear(frame, self.last_id.as_deref()) {
             Heard::Events(events) => {
                 if !events.is_empty() {
                     self.cuts = 0;
                 }
-                // Only now: what has not been handed on would be lost.
-                if newer && id.is_some() {
+                // Only now: what has not been handed on would be lost. A server heard by the older family starts from the beginning.
+                if newer && id.is_some() && self.memory.family != Family::Older {
                     self.last_id = id;
                     self.memory.unnamed.1 = 0;
                 }
@@ -297,7 +340,7 @@ impl RunStream {
                     self.finish();
                 } else {
                     // It says it is over before the run does.
-                    self.next = Next::Poll;
+                    (self.looks, self.next) = (0, Next::Look);
                 }
             }
             Heard::Restart => {
@@ -305,7 +348,21 @@ impl RunStream {
                 self.last_id = None;
                 return self.cut(None).await;
             }
-            Heard::Failed(error) => return Err(error),
+            Heard::Failed { kind, code, said } => {
+                let said = self.client.redact(&said);
+                return Err(
+                    Error::new(kind, format!("The stream failed: {said}")).with_code(Some(code))
+                );
+            }
+            Heard::Troubled => {
+                self.frames = None;
+                self.ask().await?;
+                if self.over.is_some() {
+                    self.finish();
+                    return Ok(());
+                }
+                return self.cut(None).await;
+            }
             Heard::Broken => {
                 self.frames = None;
                 return self.cut(None).await;
@@ -319,7 +376,13 @@ impl RunStream {
         self.cuts += 1;
         let resume = self.client.resume();
         self.ask().await?;
-        if self.cuts > resume.tries {
+        // Of a run that is over nothing more comes: a second connection without anything new has said all there is.
+        let tries = if self.over.is_some() {
+            resume.tries.min(OVER_TRIES)
+        } else {
+            resume.tries
+        };
+        if self.cuts > tries {
             if self.over.is_some() {
                 self.finish();
             } else {
@@ -413,15 +476,18 @@ impl Memory {
                             _ => Kind::NotFound,
                         };
                         let said = field("message").unwrap_or("no reason given");
-                        Heard::Failed(
-                            Error::new(kind, format!("The stream failed: {said}"))
-                                .with_code(Some(code.to_owned())),
-                        )
+                        Heard::Failed {
+                            kind,
+                            code: code.to_owned(),
+                            said: said.to_owned(),
+                        }
                     }
-                    // The run itself says how it ended.
-                    _ => Heard::End,
+                    // The run itself says whether it goes on.
+                    _ => Heard::Troubled,
                 }
             }
+            // The older family has said it.
+            "interaction_update" if self.family == Family::Older => Heard::Events(Vec::new()),
             "interaction_update" => {
                 self.family = Family::Newer;
                 self.held.clear();
@@ -446,11 +512,16 @@ impl Memory {
                 if self.family == Family::Unknown && self.held.len() < OLDER_ONLY {
                     return Heard::Events(Vec::new());
                 }
-                self.family = Family::Older;
-                Heard::Events(self.held.drain(..).map(Event::Update).collect())
+                Heard::Events(self.take_older())
             }
             _ => Heard::Events(vec![Event::Update(Update::Other(event, value))]),
         }
+    }
+
+    /// What was held back: from now on the older family is heard.
+    fn take_older(&mut self) -> Vec<Event> {
+        self.family = Family::Older;
+        self.held.drain(..).map(Event::Update).collect()
     }
 
     /// What was held back, when nothing of the newer family came.

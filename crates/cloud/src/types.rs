@@ -106,7 +106,11 @@ pub struct Page<T> {
     /// What is on it.
     pub items: Vec<T>,
     /// Where the next one begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_empty_text"
+    )]
     pub next_cursor: Option<String>,
 }
 
@@ -138,7 +142,11 @@ pub struct Agent {
     #[serde(default, deserialize_with = "or_default")]
     pub updated_at: String,
     /// Its newest run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_empty_text"
+    )]
     pub latest_run_id: Option<String>,
     /// Whether it opens a pull request.
     #[serde(
@@ -173,6 +181,7 @@ pub struct Run {
     /// `run-` and a UUID.
     pub id: String,
     /// Whose.
+    #[serde(default, deserialize_with = "or_default")]
     pub agent_id: String,
     /// For Cursor's support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -446,7 +455,7 @@ pub struct Artifact {
     /// Its path.
     pub path: String,
     /// How large it is.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub size_bytes: f64,
     /// When it was written.
     #[serde(default, deserialize_with = "or_default")]
@@ -477,14 +486,19 @@ impl fmt::Debug for ArtifactUrl {
 #[serde(rename_all = "camelCase", default)]
 pub struct Tokens {
     /// Read.
+    #[serde(deserialize_with = "or_default")]
     pub input_tokens: f64,
     /// Written.
+    #[serde(deserialize_with = "or_default")]
     pub output_tokens: f64,
     /// Put into the cache.
+    #[serde(deserialize_with = "or_default")]
     pub cache_write_tokens: f64,
     /// Read from the cache.
+    #[serde(deserialize_with = "or_default")]
     pub cache_read_tokens: f64,
     /// All of them.
+    #[serde(deserialize_with = "or_default")]
     pub total_tokens: f64,
 }
 
@@ -493,8 +507,10 @@ pub struct Tokens {
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
     /// At list price.
+    #[serde(deserialize_with = "or_default")]
     pub raw_cost_cents: f64,
     /// What was charged.
+    #[serde(deserialize_with = "or_default")]
     pub charged_cents: f64,
 }
 
@@ -503,6 +519,7 @@ pub struct Cost {
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// By all runs.
+    #[serde(default, deserialize_with = "or_default")]
     pub total_usage: Tokens,
     /// Where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -518,7 +535,7 @@ pub struct RunUsage {
     /// Which run.
     pub id: String,
     /// Tokens.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub usage: Tokens,
     /// Where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -530,6 +547,7 @@ pub struct RunUsage {
 #[serde(rename_all = "camelCase")]
 pub struct Me {
     /// What the key is called.
+    #[serde(default, deserialize_with = "or_default")]
     pub api_key_name: String,
     /// Not for the key of a team.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -570,8 +588,16 @@ pub struct Repository {
 }
 
 /// `null` counts as absent.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
+}
+
+/// So does an empty text where a text says where to go on.
+pub(crate) fn no_empty_text<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    Ok(text.filter(|text| !text.is_empty()))
 }

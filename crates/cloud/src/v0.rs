@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Call, Client};
 use crate::error::{Error, Kind};
-use crate::types::{Image, Me, Prompt, states};
+use crate::types::{Image, Me, Prompt, no_empty_text, or_default, states};
 
 states!(
     /// How far an agent is.
@@ -40,13 +40,13 @@ pub struct Agent {
     /// How far it is.
     pub status: Status,
     /// What it works on.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub source: Source,
     /// What it makes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub target: Made,
     /// When it was created.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub created_at: String,
     /// What it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +57,7 @@ pub struct Agent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Source {
     /// Its address.
+    #[serde(default, deserialize_with = "or_default")]
     pub repository: String,
     /// Branch, tag or commit.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
@@ -71,6 +72,7 @@ pub struct Made {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch_name: Option<String>,
     /// Its page.
+    #[serde(deserialize_with = "or_default")]
     pub url: String,
     /// Its pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +144,11 @@ pub struct Agents {
     /// What is on it.
     pub agents: Vec<Agent>,
     /// Where the next one begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_empty_text"
+    )]
     pub next_cursor: Option<String>,
 }
 
@@ -165,7 +171,7 @@ pub struct ConversationMessage {
     #[serde(rename = "type")]
     pub kind: String,
     /// Its words.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub text: String,
 }
 

@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::error::Error;
+
 /// What `--help` says.
 pub const USAGE: &str = "\
 usage: cursor-agent-connect URL [--token-command PROGRAM [ARGUMENT…]]
@@ -32,7 +34,7 @@ pub struct Options {
 }
 
 /// Reads the arguments.
-pub fn parse(args: impl Iterator<Item = String>) -> Result<Wanted, String> {
+pub fn parse(args: impl Iterator<Item = String>) -> Result<Wanted, Error> {
     let mut args = args.peekable();
     let mut url = None;
     let mut token_command = Vec::new();
@@ -43,20 +45,20 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Wanted, String> {
             "--token-command" => {
                 token_command = args.by_ref().collect();
                 if token_command.is_empty() {
-                    return Err("--token-command needs a program".to_owned());
+                    return Err(Error::NoTokenProgram);
                 }
             }
-            _ if arg.starts_with('-') => return Err(format!("unknown option {arg}")),
+            _ if arg.starts_with('-') => return Err(Error::UnknownOption(arg)),
             _ if url.is_none() => url = Some(address(&arg)?),
-            _ => return Err(format!("one URL is enough: {arg}")),
+            _ => return Err(Error::SecondUrl(arg)),
         }
     }
-    let url = url.ok_or("which URL?")?;
+    let url = url.ok_or(Error::NoUrl)?;
     Ok(Wanted::Connect(Options { url, token_command }))
 }
 
 /// The address as WebSocket has it.
-fn address(text: &str) -> Result<String, String> {
+fn address(text: &str) -> Result<String, Error> {
     const SCHEMES: &[(&str, &str)] = &[
         ("ws://", "ws://"),
         ("wss://", "wss://"),
@@ -67,7 +69,7 @@ fn address(text: &str) -> Result<String, String> {
         .iter()
         .find_map(|(given, scheme)| Some((text.strip_prefix(given)?, scheme)));
     let Some((rest, scheme)) = found.filter(|(rest, _)| !rest.is_empty()) else {
-        return Err(format!("not a ws, wss, http or https address: {text}"));
+        return Err(Error::NotAnAddress(text.to_owned()));
     };
     let (host, path) = match rest.find(['/', '?']) {
         Some(at) => rest.split_at(at),
@@ -86,7 +88,7 @@ mod tests {
     use super::*;
 
     fn url(args: &[&str]) -> Result<String, String> {
-        match parse(args.iter().map(|arg| (*arg).to_owned()))? {
+        match parse(args.iter().map(|arg| (*arg).to_owned())).map_err(|error| error.to_string())? {
             Wanted::Connect(options) => Ok(options.url),
             other => Err(format!("{other:?}")),
         }
@@ -118,6 +120,6 @@ mod tests {
             url: "ws://h/acp".to_owned(),
             token_command: ["pass", "show", "--help"].map(str::to_owned).to_vec(),
         };
-        assert_eq!(wanted, Ok(Wanted::Connect(expected)));
+        assert_eq!(wanted.ok(), Some(Wanted::Connect(expected)));
     }
 }

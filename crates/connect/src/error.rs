@@ -3,6 +3,16 @@
 /// Why the connection could not be made, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("unknown option {0}")]
+    UnknownOption(String),
+    #[error("--token-command needs a program")]
+    NoTokenProgram,
+    #[error("one URL is enough: {0}")]
+    SecondUrl(String),
+    #[error("which URL?")]
+    NoUrl,
+    #[error("not a ws, wss, http or https address: {0}")]
+    NotAnAddress(String),
     #[error("cannot connect to {url}: {why}")]
     Connect { url: String, why: String },
     #[error("{url} refused the connection: {status}{hint}")]

@@ -58,6 +58,62 @@ async fn each_status_has_its_kind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_one_of_the_two_apis_is_enough() {
+    let fake = fake(Options {
+        agents: 4,
+        ..Options::default()
+    })
+    .await;
+    let id = fake.agent_ids()[1].clone();
+    let mut client = Client::stdio(&fake).await;
+    let (_, both) = client.good("listAgents", json!({ "limit": 3 })).await;
+    let (_, said) = client
+        .good("getAgentConversation", json!({ "id": id }))
+        .await;
+    let without = |path: &str| {
+        fake.fault(Fault {
+            path: Some(path.to_owned()),
+            what: refuse(404, "not_found"),
+            ..Fault::default()
+        });
+    };
+    // Without the older one.
+    without("/v0/agents");
+    without("/conversation");
+    let (_, today) = client.good("listAgents", json!({ "limit": 3 })).await;
+    let states = |list: &serde_json::Value| -> Vec<(String, String)> {
+        let agents = list["agents"].as_array().unwrap();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        agents
+            .iter()
+            .map(|agent| (text(&agent["id"]), text(&agent["status"])))
+            .collect()
+    };
+    assert_eq!(states(&today), states(&both));
+    assert_eq!(today["nextCursor"], both["nextCursor"]);
+    let (_, counted) = client.good("summarizeAgents", json!({})).await;
+    assert_eq!(counted["totals"]["totalAgents"], 4);
+    let (_, told) = client
+        .good("getAgentConversation", json!({ "id": id }))
+        .await;
+    let texts = |talk: &serde_json::Value| -> Vec<String> {
+        let messages = talk["messages"].as_array().unwrap();
+        messages.iter().map(|one| one["text"].to_string()).collect()
+    };
+    assert_eq!(texts(&told), texts(&said));
+    fake.heal();
+    // Without today's.
+    for path in ["/v1/agents", "/v1/me", "/v1/models", "/v1/repositories"] {
+        without(path);
+    }
+    client.good("createAgent", order("Go")).await;
+    for tool in ["getMe", "listModels", "listRepositories"] {
+        client.good(tool, json!({})).await;
+    }
+    assert_eq!(fake.agent_count(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_limit_says_when_to_come_back() {
     let fake = fake(Options::default()).await;
     let mut client = Client::stdio(&fake).await;

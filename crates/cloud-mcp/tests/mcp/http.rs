@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cloud::fake::{Fault, Options, What};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::{HttpServer, KEY, SECRET, command, fake, hello, in_time, order};
 
@@ -148,6 +148,44 @@ async fn it_listens_on_the_loopback() {
     assert_eq!(taken.status.code(), Some(1));
     let said = String::from_utf8_lossy(&taken.stderr).into_owned();
     assert!(said.contains(port), "{said}");
+    assert!(said.contains("choose another with --port"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_message_is_refused_as_json_rpc_has_it() {
+    let fake = fake(Options::default()).await;
+    let server = HttpServer::start(command(&fake.url())).await;
+    let bearer = format!("Bearer {KEY}");
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    for (body, code) in [
+        ("", -32700),
+        ("{\"jsonrpc\":", -32700),
+        ("[]", -32600),
+        (
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            -32600,
+        ),
+        ("{}", -32600),
+        ("7", -32600),
+        ("{\"id\":1,\"method\":\"ping\"}", -32600),
+    ] {
+        let (status, _, text) = server
+            .raw("POST", "/mcp", &headers, Some(body.to_owned()))
+            .await;
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            (status, &answer["error"]["code"]),
+            (400, &json!(code)),
+            "{body}: {text}"
+        );
+        assert_eq!(answer["id"], Value::Null);
+    }
+    let answer = server.request(KEY, "ping", json!({})).await;
+    assert_eq!(answer["result"], json!({}), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

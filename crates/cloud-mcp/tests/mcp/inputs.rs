@@ -48,10 +48,6 @@ async fn each_wrong_field_is_named() {
             "prompt.images[1].data",
         ),
         (
-            create("/prompt/images", json!([{ "data": "aGVsbG8gd29ybGQ=" }])),
-            "prompt.images[0].data",
-        ),
-        (
             create(
                 "/prompt/images",
                 json!([{ "data": PNG, "dimension": { "width": 1 } }]),
@@ -258,7 +254,9 @@ async fn limits_themselves_are_accepted() {
     client
         .good("createAgent", changed(order("Go"), "/webhook", webhook))
         .await;
-    let images = json!(vec![json!({ "data": PNG }); 5]);
+    let mut images = json!(vec![json!({ "data": PNG }); 5]);
+    // A type that is not known here may be known there.
+    images[1]["data"] = json!("aGVsbG8gd29ybGQ=");
     client
         .good(
             "createAgent",

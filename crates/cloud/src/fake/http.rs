@@ -183,6 +183,9 @@ impl Wire {
 
     /// Until the client is gone, or says something.
     pub async fn client_gone(&mut self) {
+        if !self.read.is_empty() {
+            return;
+        }
         let mut byte = [0; 1];
         let _ = self.socket.peek(&mut byte).await;
     }

@@ -129,6 +129,13 @@ impl Fake {
         lock(&self.shared.faults).clear();
     }
 
+    /// Whether something has yet to go wrong.
+    #[must_use]
+    pub fn has_faults(&self) -> bool {
+        let faults = lock(&self.shared.faults);
+        faults.iter().any(|fault| fault.what != What::Nothing)
+    }
+
     /// The key is no longer accepted.
     pub fn expire_key(&self) {
         lock(&self.shared.world).key_expired = true;
@@ -204,6 +211,8 @@ struct Control {
 
 async fn connection(shared: Arc<Shared>, mut wire: Wire) -> io::Result<()> {
     loop {
+        // A fault may come while the connection is idle.
+        wire.client_gone().await;
         let limit = lock(&shared.faults)
             .iter_mut()
             .find_map(|fault| match fault.what {

@@ -49,7 +49,7 @@ fn words(text: &str) -> Vec<Value> {
     pieces
 }
 
-/// What an agent makes of a prompt. Words in it choose: `fail`, `hang`, `question`.
+/// What an agent makes of a prompt. Words in it choose: `fail`, `hang`, `question`, `ask`.
 #[must_use]
 pub fn play(agent: &str, prompt: &str, mode: Option<&str>) -> Script {
     let mut updates = vec![json!({
@@ -116,6 +116,19 @@ pub fn play(agent: &str, prompt: &str, mode: Option<&str>) -> Script {
     let command = json!({ "command": "cargo test parser", "workingDirectory": "/workspace" });
     let output = json!({ "exitCode": 0, "signal": "", "stdout": "test parser ... ok\n", "stderr": "", "executionTime": 2400 });
     updates.extend(tool("call-shell", "shell", &command, &output));
+    if says("ask") {
+        let question = json!({ "id": "store", "prompt": "Which store should sessions use?", "options": [
+            { "id": "sqlite", "label": "SQLite" }, { "id": "lines", "label": "JSON lines" },
+        ] });
+        let args = json!({ "title": "Sessions", "questions": [question] });
+        let [asked, _] = tool("call-ask", "askQuestion", &args, &Value::Null);
+        updates.push(asked);
+        return Script {
+            updates,
+            end: End::Never,
+            changes: false,
+        };
+    }
     if says("hang") {
         return Script {
             updates,

@@ -28,6 +28,13 @@ pub fn config(fake: &Fake) -> Config {
     Config {
         url: Some(fake.url()),
         key: KeySource::given(KEY),
+        ..base_config()
+    }
+}
+
+/// Without a server.
+pub fn base_config() -> Config {
+    Config {
         timeouts: Timeouts {
             connect: ms(2000),
             request: ms(2000),

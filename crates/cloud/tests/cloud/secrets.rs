@@ -3,7 +3,8 @@
 use cloud::fake::{Fault, Options, What};
 use cloud::{Client, Config, Key, KeySource, Kind};
 
-use crate::kit::{KEY, client, config, fake};
+use crate::kit::{KEY, client, config, fake, ms};
+use crate::raw::{Raw, Say, events};
 
 #[tokio::test]
 async fn no_debug_and_no_error_has_the_key() {
@@ -46,7 +47,11 @@ async fn keys_come_from_commands() {
             "failed (exit status: 3)",
         ),
         (vec!["/nonexistent/pass"], "did not start"),
-        (vec!["true"], "is empty"),
+        (
+            vec!["true"],
+            "`true`, which should print the Cursor API key, printed nothing",
+        ),
+        (vec!["printf", "\\n  \\n"], "printed nothing"),
         (vec![], "is empty"),
         (vec!["echo", "not a key"], "characters that no key has"),
     ] {
@@ -59,6 +64,82 @@ async fn keys_come_from_commands() {
         );
     }
     assert_eq!(fake.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_command_that_hangs_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let pid = dir.path().join("pid");
+    let script = format!("echo $$ > {}; exec sleep 600", pid.display());
+    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    let source = KeySource::command(words).within(ms(1500));
+    let error = source.key().await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("took more than 1.5 s"), "{text}");
+    assert!(!text.contains(&script), "{text}");
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let alive = std::path::PathBuf::from(format!("/proc/{}/fd", pid.trim()));
+    for _ in 0..100 {
+        if std::fs::read_dir(&alive).map_or(true, |mut files| files.next().is_none()) {
+            return;
+        }
+        tokio::time::sleep(ms(50)).await;
+    }
+    unreachable!("the command still runs");
+}
+
+#[tokio::test]
+async fn a_command_that_fails_is_asked_once_for_those_that_wait() {
+    let fake = fake(Options::default()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let ran = dir.path().join("ran");
+    let script = format!("echo . >> {}; sleep 0.3; exit 1", ran.display());
+    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    let client = Client::new(Config {
+        key: KeySource::command(words),
+        ..config(&fake)
+    })
+    .unwrap();
+    let (first, second, third) = tokio::join!(client.me(), client.models(), client.repositories());
+    for error in [first.unwrap_err(), second.unwrap_err(), third.unwrap_err()] {
+        assert_eq!(error.kind(), Kind::NoKey);
+    }
+    assert_eq!(std::fs::read_to_string(&ran).unwrap().lines().count(), 1);
+    // A later try asks again.
+    client.me().await.unwrap_err();
+    assert_eq!(std::fs::read_to_string(&ran).unwrap().lines().count(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_the_key_in_a_header_or_a_stream() {
+    let raw = Raw::start(|asked, _| {
+        if asked.line.ends_with("/stream") {
+            let data = format!("{{\"code\":\"unauthorized\",\"message\":\"not {KEY}\"}}");
+            events(&format!("event: error\ndata: {data}\n\n"))
+        } else {
+            let body = format!("{{\"error\":\"not {KEY}\"}}");
+            Say {
+                bytes: format!(
+                    "HTTP/1.1 403 X\r\nx-request-id: {KEY}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                    body.len()
+                )
+                .into_bytes(),
+                ..Say::default()
+            }
+        }
+    })
+    .await;
+    let client = raw.client();
+    let error = client.me().await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+    let error = client
+        .stream("bc-1", "run-1")
+        .next()
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Unauthorized);
+    assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
 }
 
 #[tokio::test]

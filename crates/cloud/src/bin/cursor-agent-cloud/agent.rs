@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use acp::{Incoming, RpcError, Ticket, methods};
 use cloud::{
-    Client, CreateAgent, CreateRun, Error, Event, Image, Kind, Prompt, Repo, Run, RunStatus,
+    Client, CreateAgent, CreateRun, Error, Event, Image, Kind, Prompt, Repo, Run, RunStatus, Update,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -217,7 +217,8 @@ impl Server {
         *session.run.borrow_mut() = Some(run.id.clone());
         let turn = session.turn.lock().await;
         self.peers.answer(ticket, Ok(json!({})));
-        let end = self.follow(session, &run.id, false).await;
+        let place = (&mut talk, over.len(), runs.len());
+        let end = self.follow(session, &run.id, Some(place)).await;
         *session.run.borrow_mut() = None;
         drop(turn);
         match end {
@@ -240,7 +241,8 @@ impl Server {
         count: usize,
         talk: &mut Talk,
     ) -> Result<(), Error> {
-        match self.follow(session, &run.id, false).await {
+        let place = (&mut *talk, number, count);
+        match self.follow(session, &run.id, Some(place)).await {
             Ok(run) => {
                 if let Some(why) = updates::ending(&run) {
                     self.say(session, &notice("error", &why));
@@ -267,12 +269,32 @@ impl Server {
         }
     }
 
-    /// Tells what happens in a run until it ends.
-    async fn follow(&self, session: &Session, run: &str, prompted: bool) -> Result<Run, Error> {
+    /// Tells what happens in a run until it ends. With its place among the runs, the user's words too, which the client has not shown
+    /// itself: from the events, or, where these do not begin with them, from the conversation.
+    async fn follow(
+        &self,
+        session: &Session,
+        run: &str,
+        place: Option<(&mut Talk, usize, usize)>,
+    ) -> Result<Run, Error> {
+        let prompted = place.is_none();
+        let mut place = place;
         let mut stream = self.client.stream(&session.id, run);
         while let Some(event) = stream.next().await {
             match event? {
                 Event::Update(update) => {
+                    if matches!(update, Update::UserMessage(_)) {
+                        place = None;
+                    } else if !matches!(update, Update::Other(..))
+                        && let Some((talk, number, count)) = place.take()
+                    {
+                        let messages = talk.of_run(self, session, number, count).await;
+                        let asked =
+                            |message: &&Value| message["sessionUpdate"] == "user_message_chunk";
+                        for message in messages.iter().filter(asked) {
+                            self.say(session, message);
+                        }
+                    }
                     for update in updates::of_update(run, &update, prompted) {
                         self.say(session, &update);
                     }
@@ -311,7 +333,7 @@ impl Server {
         } else {
             let place = git::place(&session.cwd)
                 .await
-                .map_err(|why| RpcError::new(RpcError::INTERNAL_ERROR, why))?;
+                .map_err(|why| RpcError::new(RpcError::INTERNAL_ERROR, why.to_string()))?;
             let create = CreateAgent {
                 agent_id: Some(session.id.clone()),
                 prompt,
@@ -334,7 +356,7 @@ impl Server {
         if *session.cancelled.borrow() {
             self.stop(Rc::clone(session));
         }
-        let end = self.follow(session, &run.id, true).await;
+        let end = self.follow(session, &run.id, None).await;
         *session.run.borrow_mut() = None;
         drop(turn);
         let run = end.map_err(|error| rpc_error(&error))?;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::usage::Error;
+
 /// A repository on a server, and a branch of it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place {
@@ -26,12 +28,9 @@ async fn git(cwd: &Path, arguments: &[&str]) -> Option<String> {
 }
 
 /// The remote of this directory and its branch, when that was pushed.
-pub async fn place(cwd: &Path) -> Result<Place, String> {
+pub async fn place(cwd: &Path) -> Result<Place, Error> {
     let Some(remote) = git(cwd, &["remote", "get-url", "origin"]).await else {
-        return Err(format!(
-            "{} has no git remote `origin`: a cloud agent needs a repository to work on",
-            cwd.display()
-        ));
+        return Err(Error::NoRemote(cwd.to_owned()));
     };
     let url = web_url(&remote);
     let branch = git(cwd, &["symbolic-ref", "--short", "HEAD"]).await;

@@ -8,6 +8,7 @@ mod git;
 mod rpc;
 mod stdio;
 mod updates;
+mod usage;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 use cloud::fake::{Fake, Options};
 use cloud::{Client, Config, KeySource};
+
+use usage::Error;
 
 /// The agents of the demo, and how fast they work.
 const DEMO_AGENTS: usize = 14;
@@ -54,7 +57,7 @@ fn main() -> ExitCode {
         ["rpc", "--demo"] => run_local(demo()),
         ["fake", options @ ..] => match fake_options(options) {
             Ok(options) => run(serve_fake(options)),
-            Err(why) => complain(&why),
+            Err(why) => complain(&why.to_string()),
         },
         [] => complain("what to do is missing"),
         [other, ..] => complain(&format!("unknown argument `{other}`")),
@@ -141,7 +144,7 @@ async fn demo() -> std::io::Result<()> {
     rpc::serve(client, Some(fake)).await
 }
 
-fn fake_options(words: &[&str]) -> Result<Options, String> {
+fn fake_options(words: &[&str]) -> Result<Options, Error> {
     let mut options = Options {
         pace: Duration::from_millis(120),
         ..Options::default()
@@ -150,27 +153,25 @@ fn fake_options(words: &[&str]) -> Result<Options, String> {
     while let Some(name) = words.next() {
         let value = words
             .next()
-            .ok_or_else(|| format!("`{name}` needs a value"))?;
+            .ok_or_else(|| Error::NoValue((*name).to_owned()))?;
         let number = || {
-            value
-                .parse::<i64>()
-                .map_err(|_| format!("`{name}` needs a number, not `{value}`"))
+            value.parse::<i64>().map_err(|_| Error::NotANumber {
+                name: (*name).to_owned(),
+                value: (*value).to_owned(),
+            })
         };
         let count = || {
             number().and_then(|number| {
-                u64::try_from(number).map_err(|_| format!("`{name}` is less than nothing"))
+                u64::try_from(number).map_err(|_| Error::Negative((*name).to_owned()))
             })
         };
         match *name {
-            "--port" => {
-                options.port =
-                    u16::try_from(count()?).map_err(|_| "there is no such port".to_owned())?
-            }
+            "--port" => options.port = u16::try_from(count()?).map_err(|_| Error::NoSuchPort)?,
             "--agents" => options.agents = usize::try_from(count()?).unwrap_or(0),
             "--pace" => options.pace = Duration::from_millis(count()?),
             "--skew" => options.skew_ms = number()?,
             "--key" => options.key = Some((*value).to_owned()),
-            _ => return Err(format!("unknown option `{name}`")),
+            _ => return Err(Error::UnknownOption((*name).to_owned())),
         }
     }
     Ok(options)

@@ -11,15 +11,18 @@ use std::time::{Duration, Instant};
 
 use acp::{Incoming, RpcError};
 use cloud::fake::Fake;
+use cloud::stream::ToolStage;
 use cloud::{
     Agent, AgentStatus, Client, CreateAgent, CreateRun, Error, Event, Image, Kind, ListAgents,
-    ModelChoice, Prompt, Repo, Run, RunStatus, clock, v0,
+    ModelChoice, Prompt, Repo, Run, RunBranch, RunStatus, Update, clock, v0,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::stdio::{self, Peers, rpc_error};
+use crate::updates;
 
 /// Runs asked for at once.
 const PARALLEL: usize = 8;
@@ -29,6 +32,9 @@ const GATHER: Duration = Duration::from_millis(40);
 
 /// The server allows few calls for repositories.
 const REPOSITORIES_FOR: Duration = Duration::from_secs(600);
+
+/// Runs that are followed by their streams at once; the others are looked at until a stream is free.
+const STREAMS: usize = 16;
 
 /// A run that cannot be followed is looked at after this time, then at twice that, up to ten minutes.
 const LOOK_FIRST: Duration = Duration::from_secs(15);
@@ -42,6 +48,9 @@ struct Service {
     /// Runs that are over, by id: they do not change.
     over: RefCell<HashMap<String, Run>>,
     watched: RefCell<BTreeMap<String, AbortHandle>>,
+    streams: Semaphore,
+    /// What watched agents ask in the middle of their runs, by agent.
+    asking: RefCell<HashMap<String, String>>,
     repositories: RefCell<Option<(Instant, Value)>>,
 }
 
@@ -56,6 +65,8 @@ pub async fn serve(client: Client, fake: Option<Fake>) -> std::io::Result<()> {
                 tasks: RefCell::default(),
                 over: RefCell::default(),
                 watched: RefCell::default(),
+                streams: Semaphore::new(STREAMS),
+                asking: RefCell::default(),
                 repositories: RefCell::default(),
             })
         }));
@@ -171,8 +182,9 @@ impl Service {
                     prompt: Prompt { text, images },
                     ..CreateRun::default()
                 };
-                let run = client.follow_up(&id, &create).await.map_err(failed)?;
+                // Asked for first: once the follow-up is sent, nothing that fails may look as if it was not.
                 let agent = client.agent(&id).await.map_err(failed)?;
+                let run = client.follow_up(&id, &create).await.map_err(failed)?;
                 Ok(self.row(&agent, Some(&run)))
             }
             "stop" => {
@@ -251,17 +263,19 @@ impl Service {
                     .latest_run_id
                     .as_ref()
                     .and_then(|id| self.over.borrow().get(id).cloned());
-                self.row(agent, known.as_ref())
+                let mut row = self.row(agent, known.as_ref());
+                if known.is_none() {
+                    row["state"] = json!("loading");
+                }
+                row
             })
             .collect();
         let unknown: Vec<Agent> = page
             .items
             .into_iter()
             .filter(|agent| {
-                agent
-                    .latest_run_id
-                    .as_ref()
-                    .is_some_and(|id| !self.over.borrow().contains_key(id))
+                let id = agent.latest_run_id.as_ref();
+                id.is_none_or(|id| !self.over.borrow().contains_key(id))
             })
             .collect();
         let service = Rc::clone(self);
@@ -281,19 +295,16 @@ impl Service {
             {
                 let client = self.client.clone();
                 asking.spawn(async move {
-                    let run = match &agent.latest_run_id {
-                        Some(id) => client.run(&agent.id, id).await.ok(),
-                        None => None,
-                    };
+                    let run = newest_of(&client, &agent).await.unwrap_or_default();
                     (agent, run)
                 });
             }
             let Some(done) = asking.join_next().await else {
                 break;
             };
-            if let Ok((agent, Some(run))) = done {
-                rows.push(self.row(&agent, Some(&run)));
-                self.remember(run);
+            if let Ok((agent, run)) = done {
+                rows.push(self.row(&agent, run.as_ref()));
+                run.into_iter().for_each(|run| self.remember(run));
             }
             if told.elapsed() >= GATHER && !rows.is_empty() {
                 self.tell(&std::mem::take(&mut rows));
@@ -319,20 +330,9 @@ impl Service {
     }
 
     async fn newest(&self, agent: &Agent) -> Result<Option<Run>, Error> {
-        match &agent.latest_run_id {
-            Some(id) => {
-                let run = self.client.run(&agent.id, id).await?;
-                self.remember(run.clone());
-                Ok(Some(run))
-            }
-            None => Ok(self
-                .client
-                .runs(&agent.id, Some(1), None)
-                .await?
-                .items
-                .into_iter()
-                .next()),
-        }
+        let run = newest_of(&self.client, agent).await?;
+        run.iter().for_each(|run| self.remember(run.clone()));
+        Ok(run)
     }
 
     async fn create(self: &Rc<Self>, new: New) -> Result<Value, Error> {
@@ -360,9 +360,13 @@ impl Service {
                 webhook: new.webhook,
             };
             let made = self.client.create_v0(&create).await?;
-            let agent = self.client.agent(&made.id).await?;
-            let run = self.newest(&agent).await?;
-            return Ok(self.row(&agent, run.as_ref()));
+            // It exists: what fails from here on is no reason to create it again.
+            let shown = async {
+                let agent = self.client.agent(&made.id).await?;
+                let run = self.newest(&agent).await?;
+                Ok::<Value, Error>(self.row(&agent, run.as_ref()))
+            };
+            return Ok(shown.await.unwrap_or_else(|_| made_row(&made)));
         }
         let create = CreateAgent {
             prompt,
@@ -397,7 +401,11 @@ impl Service {
             ));
         }
         self.client.cancel(id, &run.id).await?;
-        let run = self.client.run(id, &run.id).await?;
+        // It is stopped, whether or not it can be looked at now.
+        let run = self.client.run(id, &run.id).await.unwrap_or_else(|_| Run {
+            status: RunStatus::Cancelled,
+            ..run
+        });
         let row = self.row(&agent, Some(&run));
         self.remember(run);
         Ok(row)
@@ -410,6 +418,7 @@ impl Service {
             let keep = ids.contains(id) && !task.is_finished();
             if !keep {
                 task.abort();
+                self.asking.borrow_mut().remove(id);
             }
             keep
         });
@@ -442,23 +451,41 @@ impl Service {
 
     async fn follow_once(self: &Rc<Self>, id: &str) -> Result<(), Error> {
         let agent = self.client.agent(id).await?;
-        let Some(run) = self.newest(&agent).await? else {
+        let Some(mut run) = self.newest(&agent).await? else {
             return Ok(());
         };
         self.tell(&[self.row(&agent, Some(&run))]);
+        let _stream = self.wait_for_stream(&agent, &mut run).await?;
         let ended = if run.status.is_over() {
             run
         } else {
             let mut stream = self.client.stream(id, &run.id);
             let mut ended = None;
+            // The question that was told last.
+            let mut asked: Option<String> = None;
             while let Some(event) = stream.next().await {
                 match event? {
                     Event::Status(status) => {
-                        let now = Run {
-                            status,
-                            ..run.clone()
-                        };
-                        self.tell(&[self.row(&agent, Some(&now))]);
+                        run.status = status;
+                        self.tell(&[self.row(&agent, Some(&run))]);
+                    }
+                    Event::Update(Update::Tool {
+                        id: call_id,
+                        call,
+                        stage,
+                    }) if call.is_question() => {
+                        let text = updates::question(&call);
+                        if stage == ToolStage::Completed {
+                            self.asking.borrow_mut().remove(id);
+                            self.tell(&[self.row(&agent, Some(&run))]);
+                        } else if asked.as_ref() != Some(&call_id) && !text.is_empty() {
+                            asked = Some(call_id);
+                            self.asking.borrow_mut().insert(id.to_owned(), text);
+                            let row = self.row(&agent, Some(&run));
+                            let now = self.client.server_now_ms();
+                            self.peers
+                                .notify("asked", json!({ "row": row, "now": now }));
+                        }
                     }
                     Event::Ended(run) => ended = Some(*run),
                     Event::Update(_) | Event::Interrupted(_) => {}
@@ -466,6 +493,7 @@ impl Service {
             }
             ended.ok_or_else(|| Error::new(Kind::Network, "The stream ended before the run did"))?
         };
+        self.asking.borrow_mut().remove(id);
         let agent = self.client.agent(id).await.unwrap_or(agent);
         let row = self.row(&agent, Some(&ended));
         self.remember(ended);
@@ -476,8 +504,34 @@ impl Service {
         Ok(())
     }
 
+    /// Until a stream is free, or the run is over: it is looked at now and then.
+    async fn wait_for_stream(
+        &self,
+        agent: &Agent,
+        run: &mut Run,
+    ) -> Result<Option<SemaphorePermit<'_>>, Error> {
+        let mut wait = LOOK_FIRST;
+        while !run.status.is_over() {
+            let free = tokio::time::timeout(cloud::backoff::jitter(wait), self.streams.acquire());
+            if let Ok(permit) = free.await {
+                return Ok(permit.ok());
+            }
+            wait = (wait * 2).min(LOOK_LONGEST);
+            let now = self.client.run(&agent.id, &run.id).await?;
+            let changed = now.status != run.status;
+            *run = now;
+            if changed {
+                self.tell(&[self.row(agent, Some(run))]);
+            }
+        }
+        Ok(None)
+    }
+
     fn row(&self, agent: &Agent, run: Option<&Run>) -> Value {
+        let asking = self.asking.borrow();
+        let question = asking.get(&agent.id);
         let state = match run.map(|run| &run.status) {
+            Some(status) if question.is_some() && !status.is_over() => "asks",
             Some(RunStatus::Creating) => "creating",
             Some(RunStatus::Running) => "running",
             Some(RunStatus::Finished) if run.is_some_and(asks) => "asks",
@@ -486,11 +540,18 @@ impl Service {
             Some(RunStatus::Cancelled) => "stopped",
             Some(RunStatus::Expired) => "expired",
             Some(RunStatus::Other(_)) => "running",
-            None if agent.latest_run_id.is_some() => "loading",
+            // Its run cannot be had.
+            None if agent.status == AgentStatus::Active => "active",
             None => "idle",
         };
         let repo = agent.repos.first();
-        let branch = run.and_then(|run| run.branches().first());
+        let branch = run.and_then(|run| {
+            let branches = run.branches();
+            let ours = |branch: &&RunBranch| {
+                repo.is_some_and(|repo| short_repo(&repo.url) == short_repo(&branch.repo_url))
+            };
+            branches.iter().find(ours).or(branches.first())
+        });
         let now = self.client.server_now_ms();
         let ms = |text: &str| clock::parse_ms(text);
         let elapsed = run.and_then(|run| match run.duration_ms {
@@ -524,7 +585,11 @@ impl Service {
         );
         put(
             "pr",
-            json!(branch.and_then(|branch| branch.pr_url.as_ref())),
+            json!(
+                branch
+                    .and_then(|branch| branch.pr_url.as_ref())
+                    .or(repo.and_then(|repo| repo.pr_url.as_ref()))
+            ),
         );
         put("run", json!(run.map(|run| &run.id)));
         put("created_ms", json!(ms(&agent.created_at)));
@@ -532,8 +597,33 @@ impl Service {
         put("elapsed_ms", json!(elapsed));
         put("started_ms", json!(run.and_then(|run| ms(&run.created_at))));
         put("why", json!(run.and_then(Run::failure)));
-        put("result", json!(run.and_then(|run| run.result.as_ref())));
+        let result = run.and_then(|run| run.result.as_ref());
+        put("result", json!(result.or(question)));
         row
+    }
+}
+
+/// An agent of the older API that cannot be looked at by today's now.
+fn made_row(made: &v0::Agent) -> Value {
+    json!({
+        "id": made.id,
+        "name": made.name.as_deref().filter(|name| !name.is_empty()).unwrap_or("Untitled"),
+        "state": "creating",
+        "archived": false,
+        "url": made.target.url,
+        "repo_url": made.source.repository,
+        "repo": short_repo(&made.source.repository),
+        "created_ms": clock::parse_ms(&made.created_at),
+    })
+}
+
+async fn newest_of(client: &Client, agent: &Agent) -> Result<Option<Run>, Error> {
+    match &agent.latest_run_id {
+        Some(id) => client.run(&agent.id, id).await.map(Some),
+        None => {
+            let page = client.runs(&agent.id, Some(1), None).await?;
+            Ok(page.items.into_iter().next())
+        }
     }
 }
 
@@ -578,7 +668,7 @@ async fn read_image(path: &Path) -> Result<Image, Error> {
     })
 }
 
-/// Whether the agent's last words are a question to the user.
+/// Whether the agent's last words are a question to the user. The API has no state for that: a question mark at the end is all there is.
 fn asks(run: &Run) -> bool {
     let last = run
         .result

@@ -10,6 +10,7 @@ use std::time::Duration;
 use acp::{Frame, Id, Incoming, Junk, LineBuffer, Message, Peer, RpcError, Ticket};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// How long the last lines may take to be read.
@@ -36,7 +37,7 @@ impl Peers {
     }
 }
 
-/// Hands each request and notification to `handle`, until stdin ends.
+/// Hands each request and notification to `handle`, until stdin ends or a signal comes.
 pub async fn serve(mut handle: impl FnMut(&Peers, Incoming<()>)) -> io::Result<Peers> {
     let (lines, to_write) = threads::channel::<Vec<u8>>();
     let (arrived, mut arriving) = mpsc::channel(64);
@@ -63,6 +64,8 @@ pub async fn serve(mut handle: impl FnMut(&Peers, Incoming<()>)) -> io::Result<P
         peer: Rc::default(),
         lines,
     };
+    // Ended in order, so that a command which is asked for the key ends too.
+    let mut term = signal(SignalKind::terminate())?;
     loop {
         let message = tokio::select! {
             message = arriving.recv() => match message {
@@ -70,6 +73,7 @@ pub async fn serve(mut handle: impl FnMut(&Peers, Incoming<()>)) -> io::Result<P
                 None => break,
             },
             _ = writer_gone.recv() => break,
+            _ = term.recv() => break,
         };
         match message {
             Ok(message) => {
@@ -121,7 +125,8 @@ fn read(arrived: &mpsc::Sender<Result<Message, Junk>>) {
 
 fn pass_on(frame: Frame<'_>, arrived: &mpsc::Sender<Result<Message, Junk>>) -> bool {
     let messages = match frame {
-        Frame::Line(line) => Message::parse_all(line),
+        // Text from a file in another encoding: a question that cannot be read would never be answered.
+        Frame::Line(line) => Message::parse_all(String::from_utf8_lossy(line).as_bytes()),
         Frame::TooLong { bytes } => vec![Err(Junk::NotJson(format!(
             "a line of {bytes} bytes is too long"
         )))],

@@ -75,6 +75,11 @@ fn tool(id: &str, call: &ToolCall, stage: ToolStage) -> Vec<Value> {
     if let Some(path) = path(call) {
         update["locations"] = json!([{ "path": path }]);
     }
+    if call.is_question() && call.result.is_none() {
+        let text = choices(call);
+        update["content"] =
+            json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+    }
     if let Some(result) = &call.result {
         let content = content(call, result);
         if !content.is_empty() {
@@ -130,6 +135,7 @@ fn title(call: &ToolCall) -> (String, &'static str) {
         "semSearch" => (named("Search for", &arg("query")), "search"),
         "readLints" => ("Read diagnostics".to_owned(), "read"),
         "task" => (named("Task:", &arg("description")), "think"),
+        _ if call.is_question() => (named("Ask:", &first_line(&question(call))), "think"),
         "createPlan" => (named("Plan:", &arg("name")), "think"),
         "mcp" => (named("Call", &arg("toolName")), "other"),
         "generateImage" => ("Draw an image".to_owned(), "other"),
@@ -137,6 +143,39 @@ fn title(call: &ToolCall) -> (String, &'static str) {
         "" => ("Tool".to_owned(), "other"),
         other => (other.to_owned(), "other"),
     }
+}
+
+/// What a tool call asks the user.
+pub fn question(call: &ToolCall) -> String {
+    let questions = call.args["questions"].as_array();
+    let prompts: Vec<&str> = questions
+        .into_iter()
+        .flatten()
+        .filter_map(|question| question["prompt"].as_str())
+        .collect();
+    if prompts.is_empty() {
+        return call.args["title"].as_str().unwrap_or_default().to_owned();
+    }
+    prompts.join("\n")
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The questions with their choices, as a list.
+fn choices(call: &ToolCall) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for question in call.args["questions"].as_array().into_iter().flatten() {
+        lines.push(question["prompt"].as_str().unwrap_or_default().to_owned());
+        for option in question["options"].as_array().into_iter().flatten() {
+            lines.push(format!(
+                "- {}",
+                option["label"].as_str().unwrap_or_default()
+            ));
+        }
+    }
+    lines.join("\n")
 }
 
 fn content(call: &ToolCall, result: &Value) -> Vec<Value> {

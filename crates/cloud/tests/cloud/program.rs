@@ -1,0 +1,151 @@
+//! The program itself: `acp` against a server that tells less than Cursor's, `rpc` with more to watch than it has streams.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+
+use cloud::fake::{Fake, Options};
+
+use crate::kit::{KEY, ask, client, fake, ms};
+use crate::raw::{Raw, events, json};
+
+const AGENT: &str = "/v1/agents/bc-1";
+
+/// Everything a loaded session says, as kind and text.
+async fn load(url: &str) -> Vec<(String, String)> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cursor-agent-cloud"))
+        .arg("acp")
+        .env("CURSOR_API_URL", url)
+        .env("CURSOR_API_KEY", KEY)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let load = json!({ "jsonrpc": "2.0", "id": 1, "method": "session/load", "params": { "sessionId": "bc-1", "cwd": "/", "mcpServers": [] } });
+    stdin
+        .write_all(format!("{load}\n").as_bytes())
+        .await
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said = Vec::new();
+    loop {
+        let line = tokio::time::timeout(ms(20_000), lines.next_line()).await;
+        let message: Value = serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap();
+        if message["id"] == 1 {
+            assert!(message["error"].is_null(), "{message}");
+            return said;
+        }
+        let update = &message["params"]["update"];
+        let kind = update["sessionUpdate"].as_str().unwrap().to_owned();
+        let text = update["content"]["text"].as_str().unwrap_or_default();
+        said.push((kind, text.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn the_users_words_come_from_the_conversation_when_the_events_lack_them() {
+    let run = |id: &str, at: &str| json!({ "id": id, "agentId": "bc-1", "status": "FINISHED", "createdAt": at });
+    let raw = Raw::start(move |asked, _| {
+        let path = asked.line.trim_start_matches("GET ");
+        let first = run("run-1", "2026-01-01T00:00:00Z");
+        let second = run("run-2", "2026-01-02T00:00:00Z");
+        match path.trim_start_matches(AGENT) {
+            "" => json(200, &json!({ "id": "bc-1", "status": "IDLE" })),
+            "/runs?limit=100" => json(200, &json!({ "items": [second, first] })),
+            "/runs/run-1" => json(200, &first),
+            "/runs/run-2" => json(200, &second),
+            "/runs/run-1/stream" => events("event: assistant\ndata: {\"text\":\"One.\"}\n\nevent: done\ndata: {}\n\n"),
+            "/runs/run-2/stream" => events("event: interaction_update\ndata: {\"type\":\"step-started\"}\n\nevent: interaction_update\ndata: {\"type\":\"text-delta\",\"text\":\"Two.\"}\n\nevent: done\ndata: {}\n\n"),
+            _ if path == "/v0/agents/bc-1/conversation" => json(200, &json!({ "id": "bc-1", "messages": [
+                { "type": "user_message", "text": "First?" }, { "type": "assistant_message", "text": "One." },
+                { "type": "user_message", "text": "Second?" }, { "type": "assistant_message", "text": "Two." },
+            ] })),
+            other => unreachable!("{other}"),
+        }
+    })
+    .await;
+    let said: Vec<(String, String)> = load(&raw.url).await;
+    let expected = [
+        ("user_message_chunk", "First?"),
+        ("agent_message_chunk", "One."),
+        ("user_message_chunk", "Second?"),
+        ("agent_message_chunk", "Two."),
+    ];
+    assert_eq!(
+        said,
+        expected.map(|(kind, text)| (kind.to_owned(), text.to_owned()))
+    );
+}
+
+/// Streams that were opened so far.
+fn streams(fake: &Fake) -> usize {
+    let requests = fake.requests();
+    let opened = |path: &str| path.ends_with("/stream");
+    requests.iter().filter(|one| opened(&one.path)).count()
+}
+
+async fn wait_streams(fake: &Fake, count: usize) {
+    for _ in 0..400 {
+        if streams(fake) == count {
+            return;
+        }
+        tokio::time::sleep(ms(50)).await;
+    }
+    unreachable!("{} streams, not {count}", streams(fake));
+}
+
+#[tokio::test]
+async fn more_agents_than_streams_are_watched() {
+    let fake = fake(Options::default()).await;
+    let client = client(&fake);
+    let mut created = Vec::new();
+    for _ in 0..18 {
+        created.push(client.create(&ask("hang")).await.unwrap());
+    }
+    let ids: Vec<&str> = created.iter().map(|one| one.agent.id.as_str()).collect();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cursor-agent-cloud"))
+        .arg("rpc")
+        .env("CURSOR_API_URL", fake.url())
+        .env("CURSOR_API_KEY", KEY)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A request with bytes that are no UTF-8 is answered too.
+    let watch = json!({ "jsonrpc": "2.0", "id": 1, "method": "watch", "params": { "ids": ids, "note": "?" } });
+    let mut line = format!("{watch}\n").into_bytes();
+    let at = line.iter().rposition(|&byte| byte == b'?').unwrap();
+    line[at] = 0xe9;
+    stdin.write_all(&line).await.unwrap();
+    wait_streams(&fake, 16).await;
+    tokio::time::sleep(ms(200)).await;
+    assert_eq!(streams(&fake), 16);
+    // One that ends makes room for the next.
+    let followed = fake
+        .requests()
+        .into_iter()
+        .find(|one| one.path.ends_with("/stream"))
+        .unwrap();
+    let ended = created
+        .iter()
+        .find(|one| followed.path.contains(&one.agent.id))
+        .unwrap();
+    client.cancel(&ended.agent.id, &ended.run.id).await.unwrap();
+    wait_streams(&fake, 17).await;
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    loop {
+        let line = tokio::time::timeout(ms(20_000), lines.next_line()).await;
+        let message: Value = serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap();
+        if message["method"] == "ended" {
+            assert_eq!(message["params"]["row"]["id"], json!(ended.agent.id));
+            assert_eq!(message["params"]["row"]["state"], "stopped");
+            break;
+        }
+    }
+}
