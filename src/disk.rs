@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{Access, OFlags};
 
 use crate::encoding::{self, Encoding};
+use crate::error::{Error, Problem};
 
 /// A longer file is not searched.
 const MAX_SEARCHED_BYTES: u64 = 8 * 1024 * 1024;
@@ -31,9 +32,8 @@ pub fn read(
     line: Option<u64>,
     limit: Option<u64>,
     encodings: &[String],
-) -> Result<String, String> {
-    read_up_to(path, line, limit, encodings, MAX_READ_BYTES)
-        .map_err(|problem| format!("{path}: {problem}"))
+) -> Result<String, Error> {
+    read_up_to(path, line, limit, encodings, MAX_READ_BYTES).map_err(|problem| at(path, problem))
 }
 
 /// The text of a file that is small enough to be searched for a part of it.
@@ -47,62 +47,53 @@ fn read_up_to(
     limit: Option<u64>,
     encodings: &[String],
     max: u64,
-) -> Result<String, String> {
-    let (mut file, meta) = open_regular(Path::new(path), OFlags::RDONLY).map_err(say)?;
+) -> Result<String, Problem> {
+    let (mut file, meta) = open_regular(Path::new(path), OFlags::RDONLY)?;
     let mut bytes = Vec::new();
     if line.is_none() && limit.is_none() {
         if meta.len() > max {
-            return Err(too_long(meta.len(), max));
+            return Err(Problem::TooLong {
+                bytes: meta.len(),
+                max,
+            });
         }
         // It may grow while it is read, or not know its length.
-        (&mut file)
-            .take(max + 1)
-            .read_to_end(&mut bytes)
-            .map_err(say)?;
+        (&mut file).take(max + 1).read_to_end(&mut bytes)?;
         if length(&bytes) > max {
-            return Err(too_long(length(&bytes).max(meta.len()), max));
+            return Err(Problem::TooLong {
+                bytes: length(&bytes).max(meta.len()),
+                max,
+            });
         }
-        let (text, _) = encoding::decode(&bytes, encodings).ok_or_else(not_text)?;
+        let (text, _) = encoding::decode(&bytes, encodings).ok_or(Problem::NotText)?;
         return Ok(text);
     }
-    let mut lines = Lines::new(file).map_err(say)?;
+    let mut lines = Lines::new(file)?;
     let marked = lines.encoding;
     let skip = line.unwrap_or(1).saturating_sub(1);
     lines
         .take(skip, limit.unwrap_or(u64::MAX), max, &mut bytes)
         .map_err(|error| {
             if error.kind() == ErrorKind::FileTooLarge {
-                let mb = max / 1024 / 1024;
-                format!("these lines have more than {mb} MB; ask for fewer with line and limit")
+                Problem::TooManyLines { max }
             } else {
-                say(error)
+                Problem::Io(error)
             }
         })?;
     let text = marked.and_then(|encoding| encoding.decode(&bytes));
     text.or_else(|| encoding::decode(&bytes, encodings).map(|(text, _)| text))
-        .ok_or_else(not_text)
+        .ok_or(Problem::NotText)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn say(error: std::io::Error) -> String {
-    error.to_string()
+fn at(path: &str, problem: Problem) -> Error {
+    Error::File {
+        path: path.to_owned(),
+        problem,
+    }
 }
 
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
-}
-
-fn not_text() -> String {
-    "not a text file: it has bytes that no text has".to_owned()
-}
-
-fn too_long(bytes: u64, max: u64) -> String {
-    let mb = |bytes: u64| bytes.div_ceil(1024 * 1024);
-    format!(
-        "it has {} MB, more than the {} MB that can be read at once; ask for a part of it with line and limit",
-        mb(bytes),
-        mb(max)
-    )
 }
 
 /// Opens a regular file to read it, without waiting.
@@ -221,21 +212,21 @@ fn line_end(bytes: &[u8], newline: &[u8]) -> Option<usize> {
 
 /// Writes a whole file in the encoding it has. It is never half there, and stays the file it was: its links, its owner,
 /// its mode and what else belongs to it.
-pub fn write(path: &str, content: &str, encodings: &[String]) -> Result<(), String> {
-    write_file(path, content, encodings).map_err(|problem| format!("{path}: {problem}"))
+pub fn write(path: &str, content: &str, encodings: &[String]) -> Result<(), Error> {
+    write_file(path, content, encodings).map_err(|problem| at(path, problem))
 }
 
-fn write_file(path: &str, content: &str, encodings: &[String]) -> Result<(), String> {
+fn write_file(path: &str, content: &str, encodings: &[String]) -> Result<(), Problem> {
     let path = Path::new(path);
     if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
         && std::fs::metadata(path).is_err()
     {
-        return Err("a link that leads nowhere; nothing was written".to_owned());
+        return Err(Problem::LeadsNowhere);
     }
     // Through a link, the file it leads to is meant.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if let Some(dir) = target.parent() {
-        std::fs::create_dir_all(dir).map_err(say)?;
+        std::fs::create_dir_all(dir)?;
     }
     for _ in 0..MAX_ATTEMPTS {
         match open_regular(&target, OFlags::RDONLY) {
@@ -246,10 +237,10 @@ fn write_file(path: &str, content: &str, encodings: &[String]) -> Result<(), Str
                 Written::Replaced => {}
             },
             Err(error) if error.kind() == ErrorKind::NotFound => return create(&target, content),
-            Err(error) => return Err(say(error)),
+            Err(error) => return Err(Problem::Io(error)),
         }
     }
-    Err("something else keeps replacing this file; nothing was written".to_owned())
+    Err(Problem::Contended)
 }
 
 /// What became of a write to a file that was there.
@@ -260,18 +251,16 @@ enum Written {
 }
 
 /// Makes a file where there was none.
-fn create(target: &Path, content: &str) -> Result<(), String> {
-    let beside = Beside::new(target, PUBLIC).map_err(say)?;
-    beside.fill(content.as_bytes()).map_err(say)?;
-    // Unlike a rename, a link is not put in the place of what somebody else made in between.
+fn create(target: &Path, content: &str) -> Result<(), Problem> {
+    let beside = Beside::new(target, PUBLIC)?;
+    beside.fill(content.as_bytes())?;
+    // Unlike a rename, a link is not put in the place of what was made in between.
     match std::fs::hard_link(&beside.path, target) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Err(
-                "something else has made this file just now; nothing was written".to_owned(),
-            );
+            return Err(Problem::MadeMeanwhile);
         }
-        Err(_) => beside.rename_to(target).map_err(say)?,
+        Err(_) => beside.rename_to(target)?,
     }
     drop(beside);
     sync_directory(target);
@@ -285,13 +274,12 @@ fn replace(
     meta: &Metadata,
     content: &str,
     encodings: &[String],
-) -> Result<Written, String> {
-    let read_only = "read-only; nothing was written".to_owned();
+) -> Result<Written, Problem> {
     if meta.mode() & 0o222 == 0 || rustix::fs::access(target, Access::WRITE_OK).is_err() {
-        return Err(read_only);
+        return Err(Problem::ReadOnly);
     }
     if is_made_up(&old) {
-        return Err("not a file on a disk; nothing was written".to_owned());
+        return Err(Problem::NotOnDisk);
     }
     let bytes = encoding_of(&mut old, encodings)?.encode(content)?;
     if meta.nlink() == 1 && !has_attributes(&old) {
@@ -301,8 +289,7 @@ fn replace(
                 if beside.become_like(meta).is_ok() {
                     beside
                         .fill(&bytes)
-                        .and_then(|()| beside.rename_to(target))
-                        .map_err(say)?;
+                        .and_then(|()| beside.rename_to(target))?;
                     sync_directory(target);
                     return Ok(Written::Whole);
                 }
@@ -312,18 +299,16 @@ fn replace(
                     error.kind(),
                     ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
                 ) => {}
-            Err(error) => return Err(say(error)),
+            Err(error) => return Err(Problem::Io(error)),
         }
     }
     rewrite(target, meta, &bytes)
 }
 
 /// The encoding of a file that is about to be written. What is no text is not replaced by text.
-fn encoding_of(file: &mut File, encodings: &[String]) -> Result<Encoding, String> {
+fn encoding_of(file: &mut File, encodings: &[String]) -> Result<Encoding, Problem> {
     let mut bytes = Vec::new();
-    file.take(MAX_READ_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(say)?;
+    file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
     if length(&bytes) > MAX_READ_BYTES {
         // Its beginning has to do, in whole lines.
         let newline = Encoding::of_mark(&bytes).map_or(&b"\n"[..], Encoding::newline);
@@ -340,7 +325,7 @@ fn encoding_of(file: &mut File, encodings: &[String]) -> Result<Encoding, String
     }
     encoding::decode(&bytes, encodings)
         .map(|(_, encoding)| encoding)
-        .ok_or_else(|| format!("{}; nothing was written", not_text()))
+        .ok_or(Problem::NotTextToReplace)
 }
 
 /// Whether it has access lists or other attributes, which a new file would not have.
@@ -439,19 +424,18 @@ impl Drop for Beside {
 }
 
 /// Writes into a file that has to stay the same one. When that fails, it gets back what it had.
-fn rewrite(target: &Path, meta: &Metadata, bytes: &[u8]) -> Result<Written, String> {
-    let (file, now) = open_regular(target, OFlags::RDWR | OFlags::NOFOLLOW).map_err(say)?;
+fn rewrite(target: &Path, meta: &Metadata, bytes: &[u8]) -> Result<Written, Problem> {
+    let (file, now) = open_regular(target, OFlags::RDWR | OFlags::NOFOLLOW)?;
     if (now.dev(), now.ino()) != (meta.dev(), meta.ino()) {
         return Ok(Written::Replaced);
     }
     if now.len() > MAX_IN_PLACE_BYTES {
-        let mb = MAX_IN_PLACE_BYTES / 1024 / 1024;
-        return Err(format!(
-            "it has more than {mb} MB and cannot be replaced by a new file; nothing was written"
-        ));
+        return Err(Problem::TooLongInPlace {
+            max: MAX_IN_PLACE_BYTES,
+        });
     }
     let mut old = Vec::new();
-    (&file).read_to_end(&mut old).map_err(say)?;
+    (&file).read_to_end(&mut old)?;
     let written = write_over(&file, &old, bytes);
     if written.is_err() {
         // The room for it is there: none was given back.
@@ -459,7 +443,7 @@ fn rewrite(target: &Path, meta: &Metadata, bytes: &[u8]) -> Result<Written, Stri
         let _ = file.set_len(length(&old));
         let _ = file.sync_all();
     }
-    written.map(|()| Written::Whole).map_err(say)
+    written.map(|()| Written::Whole).map_err(Problem::Io)
 }
 
 fn write_over(file: &File, old: &[u8], new: &[u8]) -> std::io::Result<()> {

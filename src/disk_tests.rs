@@ -45,6 +45,20 @@ impl Dir {
     }
 }
 
+/// With the sentence the agent reads.
+fn read(
+    path: &str,
+    line: Option<u64>,
+    limit: Option<u64>,
+    encodings: &[String],
+) -> Result<String, String> {
+    super::read(path, line, limit, encodings).map_err(|error| error.to_string())
+}
+
+fn write(path: &str, content: &str, encodings: &[String]) -> Result<(), String> {
+    super::write(path, content, encodings).map_err(|error| error.to_string())
+}
+
 fn whole(path: &str) -> Result<String, String> {
     read(path, None, None, &[])
 }
@@ -425,4 +439,17 @@ fn a_full_disk_leaves_what_was_there() {
             .expect("/dev/full");
         assert!(write_over(&full, b"old", b"newer").is_err());
     }
+}
+
+#[test]
+fn a_missing_file_is_told_from_one_that_cannot_be_read() {
+    let dir = Dir::new();
+    let kind = |path: &str| {
+        let error = super::read(path, None, None, &[]).expect_err("not read");
+        error.of_file().kind
+    };
+    assert_eq!(kind(&dir.at("missing")), ErrorKind::NotFound);
+    let file = dir.put("No such file or directory", b"\0");
+    assert_eq!(kind(&file), ErrorKind::Other);
+    assert_eq!(kind(&format!("{file}/below")), ErrorKind::NotADirectory);
 }

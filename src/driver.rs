@@ -23,10 +23,12 @@ use tokio::runtime::{Builder, Runtime};
 use crate::context;
 use crate::disk;
 use crate::errand::{self, Errand, Outcome};
+use crate::error::{Error, Problem};
 use crate::family::{Families, Family};
 use crate::keeper::Keeper;
 use crate::known_secrets;
 use crate::links;
+use crate::memory::{Asked, Memory, Source};
 use crate::process::{self, Tail};
 use crate::processes::Running;
 use crate::review::Review;
@@ -52,6 +54,8 @@ const MCP_WAIT: Duration = Duration::from_secs(3);
 const HOLD_WAIT: Duration = Duration::from_millis(300);
 /// How long an agent may wait to be heard until it was looked what a call changed.
 const LOOK_WAIT: Duration = Duration::from_secs(1);
+/// How long the last words may take to be written when Neovim leaves.
+const MEMORY_WAIT: Duration = Duration::from_millis(150);
 /// Between the polite signal and the other one.
 const TERM_TO_KILL: Duration = Duration::from_millis(500);
 /// How long what a dead agent left in its group may take to end after the polite signal.
@@ -73,6 +77,7 @@ struct Shared {
     families: Families,
     keeper: Keeper,
     review: Review,
+    memory: Memory,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
     waker: Box<dyn Fn() + Send + Sync>,
@@ -81,6 +86,29 @@ struct Shared {
     /// When the editor was woken last, milliseconds since `started`.
     woken_ms: AtomicU64,
     started: Instant,
+}
+
+/// What the thread that writes conversations down asks.
+struct Writing(Arc<OnceLock<Weak<Shared>>>);
+
+impl Writing {
+    fn driver(&self) -> Option<Driver> {
+        let shared = self.0.get().and_then(Weak::upgrade)?;
+        Some(Driver { shared })
+    }
+}
+
+impl Source for Writing {
+    fn take(&self) -> (Vec<engine::sessions::memory::Noted>, bool) {
+        let driver = self.driver();
+        driver.map_or_else(Default::default, |driver| driver.with(Engine::take_memory))
+    }
+
+    fn tell(&self, message: String) {
+        if let Some(driver) = self.driver() {
+            driver.with(|engine| engine.on_memory_trouble(message));
+        }
+    }
 }
 
 struct State {
@@ -188,6 +216,7 @@ impl Driver {
                 Self { shared }.with(|engine| engine.on_review(report));
             }
         })?;
+        let memory = Memory::start(Writing(itself.clone()))?;
         let driver = Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
@@ -201,6 +230,7 @@ impl Driver {
                 keeper: Keeper::new(families.id()),
                 families,
                 review,
+                memory,
                 runtime: Mutex::new(Some(runtime)),
                 handle,
                 waker: Box::new(waker),
@@ -216,6 +246,11 @@ impl Driver {
     /// What agents changed on disk.
     pub fn review(&self) -> &Review {
         &self.shared.review
+    }
+
+    /// Conversations on disk.
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
     }
 
     /// Now, in milliseconds since 1970.
@@ -284,6 +319,7 @@ impl Driver {
         for pid in leaders {
             self.shared.keeper.forget(pid);
         }
+        self.shared.memory.finish(MEMORY_WAIT);
         if let Some(runtime) = self.shared.runtime.lock().take() {
             runtime.shutdown_timeout(Duration::from_millis(100));
         }
@@ -363,8 +399,8 @@ impl Driver {
                 let read = read.await.map_err(|error| error.to_string());
                 driver.with(|engine| engine.on_cli_config(result, read));
             }),
-            Effect::ReadMcp { key, proc, asked } => self.spawn(move |driver| async move {
-                let read = tokio::task::spawn_blocking(move || crate::mcp::passing(&asked));
+            Effect::ReadMcp { key, proc, wanted } => self.spawn(move |driver| async move {
+                let read = tokio::task::spawn_blocking(move || crate::mcp::passing(&wanted));
                 // A session starts without them rather than not at all.
                 let read = tokio::time::timeout(MCP_WAIT, read).await;
                 let read = read.map(Result::unwrap_or_default).unwrap_or_default();
@@ -420,6 +456,31 @@ impl Driver {
                     driver.with(|engine| engine.on_diff(&job, diff));
                 }
             }),
+            Effect::Recall {
+                key,
+                session_id,
+                agent,
+                cwd,
+                env,
+            } => self.spawn(move |driver| async move {
+                let asked = Asked {
+                    session_id,
+                    agent,
+                    cwd,
+                    env,
+                };
+                let memory = driver.memory().clone();
+                let recalled =
+                    tokio::task::spawn_blocking(move || memory.recall(key, &asked)).await;
+                let is_open = driver.with(|engine| {
+                    engine.on_recalled(key, recalled.unwrap_or_default());
+                    engine.keys().any(|open| open == key)
+                });
+                if !is_open {
+                    driver.memory().release(key);
+                }
+            }),
+            Effect::Remember => self.shared.memory.look(),
             Effect::Hide(secrets) => return Some(Later::Hide(secrets)),
             Effect::Log { level, text } => return Some(Later::Log { level, text }),
             Effect::StartTerminal { terminal, launch } => {
@@ -511,12 +572,13 @@ impl Driver {
     /// Works something out on the runtime; the editor hears what came of it as a `result`. Its number.
     pub fn compute(
         &self,
-        work: impl FnOnce() -> Result<Value, String> + Send + 'static,
+        work: impl FnOnce() -> Result<Value, Error> + Send + 'static,
     ) -> ResultId {
         let id = self.with(Engine::promise);
         self.spawn(move |driver| async move {
             let done = tokio::task::spawn_blocking(work).await;
-            let result = done.unwrap_or_else(|error| Err(error.to_string()));
+            let result = done.unwrap_or_else(|error| Err(error.into()));
+            let result = result.map_err(|error| error.to_string());
             driver.with(|engine| engine.tell_result(id, result));
         });
         id
@@ -546,18 +608,18 @@ impl Driver {
         let id = self.with(Engine::promise);
         self.spawn(move |driver| async move {
             let result = driver.run_errand(&errand).await;
-            let result = result
-                .and_then(|done| serde_json::to_value(done).map_err(|error| error.to_string()));
+            let result = result.and_then(|done| Ok(serde_json::to_value(done)?));
+            let result = result.map_err(|error| error.to_string());
             driver.with(|engine| engine.tell_result(id, result));
         });
         id
     }
 
-    async fn run_errand(&self, errand: &Errand) -> Result<Outcome, String> {
+    async fn run_errand(&self, errand: &Errand) -> Result<Outcome, Error> {
         let family = self.shared.families.found();
         let program = errand.command.first().cloned().unwrap_or_default();
         let mut child = process::spawn(&errand.launch(), &family)
-            .map_err(|error| format!("{program}: {error}"))?;
+            .map_err(|source| Error::Command { program, source })?;
         let pid = child.id();
         if let Some(pid) = pid {
             self.shared.keeper.watch(pid);
@@ -635,8 +697,9 @@ impl Driver {
                     }
                 }
             });
-            let done = done.await.unwrap_or_else(|error| Err(error.to_string()));
-            self.with(|engine| engine.on_disk(request, done));
+            let done = done.await.unwrap_or_else(|error| Err(error.into()));
+            let done = done.map_err(|error| error.of_file());
+            self.with(|engine| engine.on_file_done(request, done));
             if let Some(queue) = self.shared.state.lock().disk.get_mut(&path) {
                 queue.pop_front();
             }
@@ -703,13 +766,13 @@ impl Driver {
                 |piece| {
                     buffer.push(piece);
                     while let Some(frame) = buffer.next_frame() {
-                        self.take_frame(proc, frame);
+                        self.on_frame(proc, frame);
                     }
                 },
             );
             exited = process::until_gone(&mut child, reading, STDERR_WAIT).await;
             if let Some(frame) = buffer.finish() {
-                self.take_frame(proc, frame);
+                self.on_frame(proc, frame);
             }
         }
         // Stdout has ended: for the protocol the agent is gone, whatever the process still does.
@@ -741,7 +804,7 @@ impl Driver {
     }
 
     /// Parses outside the lock. A panic over one message must not end the stream of the others.
-    fn take_frame(&self, proc: Proc, frame: Frame) {
+    fn on_frame(&self, proc: Proc, frame: Frame) {
         let taken = catch_unwind(AssertUnwindSafe(|| match frame {
             Frame::TooLong { bytes } => self.with(|engine| engine.on_too_long(proc, bytes)),
             Frame::Line(line) => {
@@ -820,7 +883,7 @@ impl Driver {
             let family = family.clone();
             tokio::task::spawn_blocking(move || family.lives(&[])).await
         };
-        let Some((pid, doomed)) = self.settle_terminal(terminal, left.unwrap_or(false)) else {
+        let Some((pid, doomed)) = self.end_terminal(terminal, left.unwrap_or(false)) else {
             return;
         };
         if doomed {
@@ -832,7 +895,7 @@ impl Driver {
 
     /// A command has ended; `left`: something of it runs on. Its group and whether that was to end, unless it is kept:
     /// what it left in the background is killed on release.
-    fn settle_terminal(&self, terminal: u64, left: bool) -> Option<(Option<u32>, bool)> {
+    fn end_terminal(&self, terminal: u64, left: bool) -> Option<(Option<u32>, bool)> {
         let mut state = self.shared.state.lock();
         let child = state.terminals.get_mut(&terminal)?;
         child.exited = true;
@@ -890,12 +953,13 @@ fn signal(child: &Child, kind: Signal) {
 }
 
 /// Whether a path still leads where it led when it was judged: a link may have been put there since.
-fn leads_there(op: &DiskOp, real: Option<&str>) -> Result<(), String> {
+fn leads_there(op: &DiskOp, real: Option<&str>) -> Result<(), Error> {
     let (DiskOp::Read { path, .. } | DiskOp::Write { path, .. }) = op;
     match real {
-        Some(real) if paths::resolve(path, &links::Real) != real => Err(format!(
-            "{path}: it leads elsewhere by now; nothing was done"
-        )),
+        Some(real) if paths::resolve(path, &links::Real) != real => Err(Error::File {
+            path: path.clone(),
+            problem: Problem::LeadsElsewhere,
+        }),
         _ => Ok(()),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::error::Problem;
+
 /// What Neovim has when the user set nothing.
 const DEFAULT: [&str; 4] = ["ucs-bom", "utf-8", "default", "latin1"];
 
@@ -157,7 +159,7 @@ impl Encoding {
     }
 
     /// The bytes of a text, mark included; or what this encoding lacks.
-    pub fn encode(self, text: &str) -> Result<Vec<u8>, String> {
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, Problem> {
         let text = if self.bom {
             text.strip_prefix('\u{feff}').unwrap_or(text)
         } else {
@@ -205,15 +207,16 @@ impl Encoding {
         Ok(bytes)
     }
 
-    fn lacks(self, text: &str, lacks: impl Fn(char) -> bool) -> String {
+    fn lacks(self, text: &str, lacks: impl Fn(char) -> bool) -> Problem {
         let at = text.char_indices().find(|(_, char)| lacks(*char));
         let (line, char) = at.map_or((1, '?'), |(at, char)| {
             (text[..at].matches('\n').count() + 1, char)
         });
-        format!(
-            "the file's encoding, {}, has no “{char}” (line {line}); nothing was written",
-            self.name()
-        )
+        Problem::Unencodable {
+            encoding: self.name(),
+            char,
+            line,
+        }
     }
 }
 
@@ -282,6 +285,7 @@ mod tests {
     fn what_an_encoding_lacks_is_named() {
         let (_, encoding) = decode(b"caf\xe9", &[]).expect("latin1");
         let problem = encoding.encode("one\n20 €").expect_err("no such character");
+        let problem = problem.to_string();
         assert!(problem.contains("latin1, has no “€” (line 2)"), "{problem}");
     }
 
@@ -291,7 +295,10 @@ mod tests {
         let (text, encoding) =
             decode(b"\x93\xfa\n", &wanted("ucs-bom,utf-8,cp932")).expect("Japanese");
         assert_eq!(text, "日\n");
-        assert_eq!(encoding.encode("日\n").as_deref(), Ok(&b"\x93\xfa\n"[..]));
+        assert_eq!(
+            encoding.encode("日\n").ok().as_deref(),
+            Some(&b"\x93\xfa\n"[..])
+        );
         assert!(encoding.encode("é€").is_err());
         let (text, _) = decode(b"\x80", &wanted("utf-8,cp1252")).expect("windows");
         assert_eq!(text, "€");

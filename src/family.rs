@@ -78,7 +78,7 @@ impl Family {
 
     /// Sends a signal to the groups led by `leaders` and to everybody else in the family.
     pub fn signal(&self, leaders: &[u32], signal: Signal) {
-        // Found before anybody ends: afterwards nobody knows whose children they were.
+        // Found before any process ends: afterwards it is not known whose children they were.
         let members = self.members(leaders);
         for leader in leaders {
             signal_group(*leader, signal);
@@ -214,7 +214,7 @@ mod scan {
 
     use super::Family;
 
-    /// Nobody: elsewhere only groups are known.
+    /// None: elsewhere only groups are known.
     #[derive(Debug)]
     pub enum Member {}
 

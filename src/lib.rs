@@ -4,21 +4,26 @@
 //!
 //! - `crates/acp` — framing, JSON-RPC and the types of the Agent Client Protocol and of `cursor/*`; no IO.
 //! - `crates/engine` — state and decisions, behind one lock; no IO. Its `lib.rs` says which file does what.
-//! - [`driver`] — the one tokio runtime: processes, pipes, timers; carries out the engine's effects.
+//! - [`driver`] — the one tokio runtime: processes, pipes, timers, the gap between two frames; carries out the engine's effects.
 //!   [`process`] spawns and kills, [`family`] knows what they started, [`stdin`] writes to agents, [`errand`]s are
-//!   commands run for what they print, [`keeper`] sees to it
-//!   when Neovim is killed, [`disk`] reads and writes files, in whatever [`encoding`] they have.
+//!   commands run for what they print, [`keeper`] ends what is left when Neovim is killed, [`disk`] reads and writes files,
+//!   in whatever [`encoding`] they have.
 //! - [`links`] — looks at the disk for the rules.
 //! - [`context`] — how full the context is, from the stores of Cursor's CLI; [`cli_config`] — Cursor's own settings, read
 //!   only.
+//! - [`memory`] — conversations on disk; [`past`] — lists, searches and names them; [`cli_chats`] — those of Cursor's CLI;
+//!   [`clock`] — moments as ISO 8601 spells them.
 //! - [`mcp`] — Cursor's `mcp.json` files; `crates/mcp` — what they say, with the line of each mistake.
 //! - [`files`] — the files of a workspace, for `@`.
 //! - [`review`] — what agents changed on disk, to be kept or undone.
 //! - [`processes`] — what runs and what it takes, for `:CursorAgent status`.
 //! - [`log`] — the log file; [`known_secrets`] — what it never shows; [`private`] — files only the user can read.
+//! - [`error`] — why something failed, in the words the user reads.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
 //! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts.
-//! - `crates/tools` — companion programs: the scripted agent that plays the tests and the demo.
+//! - Companion programs: `crates/adapter` (ACP for Cursor's headless mode), `crates/connect` (an agent reached by WebSocket),
+//!   `crates/cloud` (Cursor's cloud API and its fake), `crates/cloud-mcp` (an MCP server for cloud agents), `crates/tools` (the
+//!   scripted agent that plays the tests and the demo). `crates/fuzz` runs properties for a span of time.
 //! - `lua/cursor_agent/` — everything that calls Neovim's API; `bridge/native.lua` loads this library, `bridge/types.lua` is its contract.
 //! - `crates/engine/tests/` — the engine against a scripted wire, a test for each row of the protocol; `tests/driver/` — the
 //!   driver with real processes; `tests/cases/` — the plugin in a child Neovim, driven as a person would, by
@@ -37,12 +42,15 @@
 //! 6. What the user has typed and not saved is never overwritten by anyone.
 //! 7. No panic crosses an FFI frame; no expected failure is a panic.
 
+pub mod cli_chats;
 pub mod cli_config;
+pub mod clock;
 pub mod context;
 pub mod disk;
 pub mod driver;
 pub mod encoding;
 pub mod errand;
+pub mod error;
 pub mod family;
 pub mod files;
 pub mod keeper;
@@ -50,8 +58,10 @@ pub mod known_secrets;
 pub mod links;
 pub mod log;
 pub mod mcp;
+pub mod memory;
 #[cfg(feature = "nvim")]
 pub mod nvim;
+pub mod past;
 pub mod private;
 pub mod process;
 pub mod processes;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use once_cell::sync::OnceCell;
 
-/// Past this size the file is begun anew, the old one kept beside it as `.old`.
+/// Past this size a new file is begun, the old one kept beside it as `.old`.
 const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
 /// So much of one text is written.
 const MAX_TEXT_BYTES: usize = 64 * 1024;

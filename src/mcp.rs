@@ -9,8 +9,9 @@ use mcp::servers::{Entry, Scope, merge, pass};
 use mcp::variables::{self, Variables};
 use serde::{Deserialize, Serialize};
 
-use engine::sessions::mcp::{Asked, Choice, Read as Passing};
+use engine::sessions::mcp::{Choice, Read as Passing, ServersWanted};
 
+use crate::error::Problem as Unread;
 use crate::known_secrets;
 
 /// Whose servers are asked for.
@@ -64,8 +65,8 @@ pub struct Overview {
 
 /// The files of a place, read.
 struct Files {
-    project: Option<(PathBuf, Result<Option<File>, String>)>,
-    user: Option<(PathBuf, Result<Option<File>, String>)>,
+    project: Option<(PathBuf, Result<Option<File>, Unread>)>,
+    user: Option<(PathBuf, Result<Option<File>, Unread>)>,
     approved: Vec<String>,
     disabled: Vec<String>,
 }
@@ -198,7 +199,7 @@ impl Place {
 impl Files {
     fn sources(
         &self,
-    ) -> impl Iterator<Item = (Scope, &PathBuf, &Result<Option<File>, String>)> + '_ {
+    ) -> impl Iterator<Item = (Scope, &PathBuf, &Result<Option<File>, Unread>)> + '_ {
         let project = self
             .project
             .iter()
@@ -212,7 +213,7 @@ impl Files {
 
     fn merged(&self) -> Vec<Entry> {
         let nothing = File::default();
-        let file = |source: &Option<(PathBuf, Result<Option<File>, String>)>| match source {
+        let file = |source: &Option<(PathBuf, Result<Option<File>, Unread>)>| match source {
             Some((_, Ok(Some(file)))) => file.clone(),
             _ => nothing.clone(),
         };
@@ -233,7 +234,7 @@ impl Files {
 }
 
 /// The servers of the files an agent is given.
-pub fn passing(asked: &Asked) -> Passing {
+pub fn passing(asked: &ServersWanted) -> Passing {
     let place = Place {
         cwd: asked.cwd.clone(),
         env: asked.env.clone(),
@@ -351,7 +352,7 @@ fn missing(server: &mcp::file::Server, variables: &Variables<'_>) -> Vec<Problem
     found.collect()
 }
 
-fn problems(file: &Result<Option<File>, String>, variables: &Variables<'_>) -> Vec<Problem> {
+fn problems(file: &Result<Option<File>, Unread>, variables: &Variables<'_>) -> Vec<Problem> {
     match file {
         Ok(None) => Vec::new(),
         Ok(Some(file)) => {
@@ -363,14 +364,14 @@ fn problems(file: &Result<Option<File>, String>, variables: &Variables<'_>) -> V
             all.sort_by_key(|problem| problem.place);
             all
         }
-        Err(message) => vec![Problem {
+        Err(error) => vec![Problem {
             place: mcp::file::Place {
                 line: 1,
                 column: 1,
                 end_line: 1,
                 end_column: 1,
             },
-            message: message.clone(),
+            message: error.to_string(),
             server: None,
             fatal: true,
         }],
@@ -378,21 +379,21 @@ fn problems(file: &Result<Option<File>, String>, variables: &Variables<'_>) -> V
 }
 
 /// The text of a file; None where there is none. A pipe or a device is not read: that might never end.
-fn read_text(path: &Path) -> Result<Option<String>, String> {
+fn read_text(path: &Path) -> Result<Option<String>, Unread> {
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("cannot be read: {error}")),
+        Err(error) => return Err(Unread::Unreadable(error)),
     };
     if !meta.is_file() {
-        return Err("not a regular file".to_owned());
+        return Err(Unread::NotRegular);
     }
     let mut bytes = Vec::new();
     // One byte more, so that a file that is too large is told from one that just fits.
     let limit = MAX_BYTES as u64 + 1;
     std::fs::File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
-        .map_err(|error| format!("cannot be read: {error}"))?;
+        .map_err(Unread::Unreadable)?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
@@ -421,8 +422,8 @@ mod tests {
         }
     }
 
-    fn asked(place: &Place, choice: Choice) -> Asked {
-        Asked {
+    fn asked(place: &Place, choice: Choice) -> ServersWanted {
+        ServersWanted {
             cwd: place.cwd.clone(),
             env: place.env.clone(),
             workspace: place.cwd.clone(),

@@ -1,9 +1,11 @@
 //! Creates files and directories that only the user can read, from their first byte and whatever the umask is.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Result;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
@@ -40,6 +42,22 @@ pub fn append(path: &Path) -> Result<File> {
     Ok(file)
 }
 
+/// Locks a file, which is created when it is missing, until what is returned is dropped or the process ends; nothing
+/// when another process has it. It is never removed: another could hold a lock on the one that was there before.
+pub fn lock(path: &Path) -> Result<Option<File>> {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(FILE_MODE)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -64,5 +82,19 @@ mod tests {
         std::fs::set_permissions(deep.join("old"), std::fs::Permissions::from_mode(0o666)).unwrap();
         append(&deep.join("old")).unwrap();
         assert_eq!(mode(&deep.join("old")), FILE_MODE);
+    }
+
+    #[test]
+    fn a_lock_is_held_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = lock(&path).unwrap();
+        assert!(held.is_some());
+        assert!(lock(&path).unwrap().is_none());
+        drop(held);
+        assert!(lock(&path).unwrap().is_some());
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, FILE_MODE);
+        std::os::unix::fs::symlink(&path, dir.path().join("link")).unwrap();
+        assert!(lock(&dir.path().join("link")).is_err());
     }
 }

@@ -12,13 +12,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 
+use engine::agents::agent::STDERR_LINES;
 use engine::agents::launch::{Exit, Launch};
 
 use crate::family::{self, Family};
 
-/// How many of the last stderr lines an error shows.
-const STDERR_LINES: usize = 40;
-/// So much of a line is kept until then.
+/// At most this much of a line of stderr is kept until it ends.
 const RAW_LINE_BYTES: usize = 64 * 1024;
 
 /// Reads what the system says of an end.

@@ -24,7 +24,7 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
             let request = running.and_then(|mut running| {
                 let work = move || {
                     processes::weigh(&mut running);
-                    serde_json::to_value(running).map_err(|error| error.to_string())
+                    Ok(serde_json::to_value(running)?)
                 };
                 driver().map(|driver| driver.compute(work).0)
             });
@@ -36,7 +36,7 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
         lua.create_function(|lua, paths: Vec<String>| {
             let work = move || {
                 let sizes: Vec<Size> = paths.iter().map(|path| processes::measure(path)).collect();
-                serde_json::to_value(sizes).map_err(|error| error.to_string())
+                Ok(serde_json::to_value(sizes)?)
             };
             answer(lua, driver().map(|driver| driver.compute(work).0))
         })?,
@@ -45,7 +45,7 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
         "mcp_servers",
         lua.create_function(|lua, place: Value| {
             let place: Place = read(lua, place, "place")?;
-            let work = move || serde_json::to_value(place.overview()).map_err(|e| e.to_string());
+            let work = move || Ok(serde_json::to_value(place.overview())?);
             answer(lua, driver().map(|driver| driver.compute(work).0))
         })?,
     )?;

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod commands;
+mod memory;
 mod merging;
 mod module;
 mod review;
@@ -17,7 +18,7 @@ use nvim_oxi::lua::{Pushable, ffi::State};
 
 /// Compared by `lua/cursor_agent/bridge/native.lua` at load. Raise both when a function or a table of
 /// `lua/cursor_agent/bridge/types.lua` comes, goes or changes its meaning.
-pub const ABI: u32 = 6;
+pub const ABI: u32 = 7;
 
 /// Where the module table is put: the entry itself can only hand back a message.
 const LOADED_NAME: &str = "cursor_agent_native";

@@ -7,16 +7,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mlua::serde::ser::Options as SerializeOptions;
-use mlua::{FromLua, Function, IntoLua, Lua, LuaSerdeExt, MultiValue, Table, Value};
+use mlua::{FromLua, Function, IntoLua, IntoLuaMulti, Lua, LuaSerdeExt, MultiValue, Table, Value};
 use once_cell::sync::OnceCell;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{ABI, wake};
 use crate::driver::Driver;
+use crate::error::Error;
+use engine::Engine;
 use engine::agents::agent::AgentSpec;
 use engine::agents::env::Env;
-use engine::agents::wire_log::WireLog;
+use engine::agents::protocol_log::ProtocolLog;
 use engine::decide::decision::Answer;
 use engine::ids::{DecisionId, EditorId, Key, PromptId};
 use engine::inbound::serve::EditorReply;
@@ -24,7 +26,6 @@ use engine::policy::{Policy, PolicySpec};
 use engine::secrets::Secrets;
 use engine::sessions::mcp::Choice;
 use engine::sessions::session::{OptionValue, PromptSpec, Wanted};
-use engine::{Engine, Refused};
 
 /// The one runtime of the process.
 static DRIVER: OnceCell<Driver> = OnceCell::new();
@@ -151,11 +152,10 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
             let given: Answer = match lua.from_value(given) {
                 Ok(given) => given,
                 // A user's own script may call this: what does not fit is explained, not raised.
-                Err(error) => return done(lua, Err(format!("not an answer: {error}"))),
+                Err(error) => return done(lua, Err(Error::NotAnAnswer(error.to_string()))),
             };
             let id = DecisionId(id);
-            let how = if by.is_some() { "policy" } else { "user" };
-            done(lua, with(|engine| engine.answer_by(id, &given, how, by)))
+            done(lua, with(|engine| engine.answer(id, &given, by)))
         })?,
     )?;
     module.set(
@@ -163,10 +163,10 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         lua.create_function(|lua, spec: Value| {
             let spec: PolicySpec = match lua.from_value(spec) {
                 Ok(spec) => spec,
-                Err(error) => return done(lua, Err(format!("not rules: {error}"))),
+                Err(error) => return done(lua, Err(Error::NotRules(error.to_string()))),
             };
             // Compiled before the engine's lock is taken.
-            let policy = Policy::new(spec).map_err(|problems| problems.join("\n"));
+            let policy = Policy::new(spec).map_err(Error::Rules);
             done(
                 lua,
                 policy.and_then(|policy| {
@@ -248,6 +248,15 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         })?,
     )?;
     module.set(
+        "log_in",
+        lua.create_function(|lua, (key, method): (u64, String)| {
+            answer(
+                lua,
+                with(|engine| engine.log_in(Key(key), &method)).map(|id| id.0),
+            )
+        })?,
+    )?;
+    module.set(
         "logout",
         lua.create_function(|lua, key: u64| {
             answer(lua, with(|engine| engine.logout(Key(key))).map(|id| id.0))
@@ -285,6 +294,23 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         })?,
     )?;
     module.set(
+        "lock",
+        lua.create_function(|lua, path: String| {
+            match crate::private::lock(&PathBuf::from(path)) {
+                Ok(Some(file)) => {
+                    let mut held = Some(file);
+                    let unlock = lua.create_function_mut(move |_, ()| {
+                        drop(held.take());
+                        Ok(())
+                    })?;
+                    (unlock, Value::Nil).into_lua_multi(lua)
+                }
+                Ok(None) => (false, Value::Nil).into_lua_multi(lua),
+                Err(error) => (Value::Nil, error.to_string()).into_lua_multi(lua),
+            }
+        })?,
+    )?;
+    module.set(
         "redact",
         lua.create_function(|lua, text: mlua::LuaString| {
             let shown = crate::known_secrets::known().mask(&text.to_string_lossy());
@@ -311,7 +337,10 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
             .map_err(mlua::Error::runtime)
         })?,
     )?;
-    module.set("changes", view(lua, |engine, key| engine.changes(key))?)?;
+    module.set(
+        "changes",
+        view(lua, |engine, key| engine.changed_files(key))?,
+    )?;
     module.set(
         "pending",
         lua.create_function(|lua, key: Option<u64>| {
@@ -336,21 +365,23 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     module.set(
         "log",
         lua.create_function(|lua, (key, method): (u64, Option<String>)| {
-            let lines = wire(key).map(|(log, secrets)| log.lines(&secrets, method.as_deref()));
+            let lines =
+                protocol_log(key).map(|(log, secrets)| log.lines(&secrets, method.as_deref()));
             to_lua(lua, &lines)
         })?,
     )?;
     module.set(
         "log_rows",
         lua.create_function(|lua, (key, method): (u64, Option<String>)| {
-            let rows = wire(key).map(|(log, secrets)| log.rows(&secrets, method.as_deref()));
+            let rows =
+                protocol_log(key).map(|(log, secrets)| log.rows(&secrets, method.as_deref()));
             to_lua(lua, &rows)
         })?,
     )?;
     module.set(
         "log_message",
         lua.create_function(|_, (key, number, method): (u64, usize, Option<String>)| {
-            Ok(wire(key)
+            Ok(protocol_log(key)
                 .and_then(|(log, secrets)| log.message(&secrets, method.as_deref(), number)))
         })?,
     )?;
@@ -369,6 +400,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     )?;
 
     super::commands::add(lua, &module)?;
+    super::memory::add(lua, &module)?;
     super::merging::add(lua, &module)?;
     super::review::add(lua, &module)?;
     module.set("test_error", lua.create_function(test_error)?)?;
@@ -397,6 +429,7 @@ impl From<OpenWanted> for Wanted {
             .filter_map(|server| acp::FromValue::from_value(server).ok());
         Self {
             load: wanted.load,
+            fork: None,
             mode: wanted.mode,
             model: wanted.model,
             options: wanted.options,
@@ -420,9 +453,9 @@ fn begin(opts: &Table) -> mlua::Result<Driver> {
     Driver::start(waker).map_err(|error| mlua::Error::runtime(format!("no threads: {error}")))
 }
 
-/// A copy of the wire log, to be read without the engine's lock.
-fn wire(key: u64) -> Option<(WireLog, Secrets)> {
-    with(|engine| Ok(engine.wire(Key(key)))).unwrap_or_default()
+/// A copy of the protocol log, to be read without the engine's lock.
+fn protocol_log(key: u64) -> Option<(ProtocolLog, Secrets)> {
+    with(|engine| Ok(engine.protocol_log(Key(key)))).unwrap_or_default()
 }
 
 fn drain(lua: &Lua, max_bytes: usize) -> mlua::Result<(Value, bool)> {
@@ -436,18 +469,19 @@ fn drain(lua: &Lua, max_bytes: usize) -> mlua::Result<(Value, bool)> {
 }
 
 /// The one driver, once it was started.
-pub(super) fn driver() -> Result<&'static Driver, Refused> {
-    DRIVER
-        .get()
-        .ok_or_else(|| "the library was not started".to_owned())
+pub(super) fn driver() -> Result<&'static Driver, Error> {
+    DRIVER.get().ok_or(Error::NotStarted)
 }
 
-fn with<R>(f: impl FnOnce(&mut Engine) -> Result<R, Refused>) -> Result<R, Refused> {
-    driver()?.with(f)
+fn with<R>(f: impl FnOnce(&mut Engine) -> Result<R, engine::Error>) -> Result<R, Error> {
+    Ok(driver()?.with(f)?)
 }
 
 /// A function of a session's key that works or says why not.
-fn simple(lua: &Lua, f: fn(&mut Engine, Key) -> Result<(), Refused>) -> mlua::Result<Function> {
+fn simple(
+    lua: &Lua,
+    f: fn(&mut Engine, Key) -> Result<(), engine::Error>,
+) -> mlua::Result<Function> {
     lua.create_function(move |lua, key: u64| done(lua, with(|engine| f(engine, Key(key)))))
 }
 
@@ -462,15 +496,15 @@ fn view<T: Serialize + 'static>(
     })
 }
 
-fn done(lua: &Lua, result: Result<(), Refused>) -> mlua::Result<MultiValue> {
+fn done(lua: &Lua, result: Result<(), Error>) -> mlua::Result<MultiValue> {
     answer(lua, result.map(|()| true))
 }
 
 /// `value`, or `nil, message`.
-pub(super) fn answer(lua: &Lua, result: Result<impl IntoLua, Refused>) -> mlua::Result<MultiValue> {
+pub(super) fn answer(lua: &Lua, result: Result<impl IntoLua, Error>) -> mlua::Result<MultiValue> {
     let values = match result {
         Ok(value) => vec![value.into_lua(lua)?],
-        Err(message) => vec![Value::Nil, message.into_lua(lua)?],
+        Err(error) => vec![Value::Nil, error.to_string().into_lua(lua)?],
     };
     Ok(MultiValue::from_iter(values))
 }

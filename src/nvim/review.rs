@@ -9,11 +9,10 @@ use serde::Serialize;
 
 use super::module::{answer, driver, read, to_lua};
 use crate::driver::Driver;
-use crate::review::desk::{HunkView, Lines, Select};
+use crate::error::Error;
+use crate::review::desk::{Holds, HunkView, Lines, Select};
 use crate::review::restore::Restore;
-use crate::review::worker::Chore;
-use crate::review::{Keeping, Review};
-use engine::Refused;
+use crate::review::{Base, Keeping, Review, Taking};
 use engine::ids::Key;
 use engine::sessions::watching::Job;
 
@@ -57,7 +56,7 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
         "review_keep",
         lua.create_function(|lua, select: Value| {
             let select: Select = read(lua, select, "select")?;
-            let kept = with(|_, review| Ok(review.desk(|desk| desk.keep(&select))));
+            let kept = with(|_, review| Ok(review.keep(&select)));
             to_lua(lua, &kept.unwrap_or_default())
         })?,
     )?;
@@ -112,55 +111,48 @@ fn hunks_to_lua(lua: &Lua, hunks: Vec<HunkView>) -> mlua::Result<Table> {
 /// What buffers do to files under review.
 fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
     module.set(
-        "review_buffer",
-        lua.create_function(
-            |_, (path, text, state): (String, Option<LuaString>, String)| {
-                let text = text.map(|text| Text::new(text.as_bytes()));
-                let path = PathBuf::from(path);
-                let _ = with(|_, review| {
-                    review.desk(|desk| desk.buffer_has(&path, text, &state));
-                    Ok(())
-                });
-                Ok(())
-            },
-        )?,
-    )?;
-    module.set(
-        "review_went",
-        lua.create_function(
-            |_, (path, steps, text, state): (String, Vec<Table>, Option<LuaString>, String)| {
-                let mut went = Vec::with_capacity(steps.len());
-                for step in steps {
-                    let text: LuaString = step.raw_get(2)?;
-                    went.push((step.raw_get::<bool>(1)?, Text::new(text.as_bytes())));
-                }
-                let text = text.map(|text| Text::new(text.as_bytes()));
-                let path = PathBuf::from(path);
-                let taken = with(|_, review| {
-                    Ok(review.desk(|desk| desk.buffer_went(&path, went, text, &state)))
-                });
-                Ok(taken.unwrap_or_default())
-            },
-        )?,
-    )?;
-    module.set(
-        "review_mine",
-        lua.create_function(|_, (path, text): (String, LuaString)| {
-            let text = Text::new(text.as_bytes());
-            let _ = with(|_, review| {
-                review.desk(|desk| desk.buffer_is_mine(&PathBuf::from(path), text));
-                Ok(())
-            });
-            Ok(())
+        "review_took",
+        lua.create_function(|_, (path, taking): (String, Table)| {
+            let taking = taking_of(&taking)?;
+            let path = PathBuf::from(path);
+            let known = with(|_, review| Ok(review.took(&path, taking)));
+            Ok(known.unwrap_or_default())
         })?,
     )?;
     module.set(
-        "review_buffer_later",
-        lua.create_function(|lua, (path, text, state): (String, LuaString, String)| {
+        "review_has_buffer",
+        lua.create_function(|_, path: String| {
+            let path = PathBuf::from(path);
+            let has = with(|_, review| Ok(review.desk(|desk| desk.has_buffer(&path))));
+            Ok(has.unwrap_or_default())
+        })?,
+    )?;
+    module.set(
+        "review_seen",
+        lua.create_function(|_, (path, state): (String, String)| {
+            let path = PathBuf::from(path);
+            let seen = with(|_, review| Ok(review.desk(|desk| desk.has_seen(&path, &state))));
+            Ok(seen.unwrap_or_default().unwrap_or_default())
+        })?,
+    )?;
+    module.set(
+        "review_took_later",
+        lua.create_function(|lua, (path, taking): (String, Table)| {
+            let (path, taking) = (PathBuf::from(path), taking_of(&taking)?);
+            let id = driver().map(|driver| {
+                let at_work = driver.clone();
+                driver.beside(move |_| at_work.review().took_long(&path, taking))
+            });
+            answer(lua, id.map(|id| id.0))
+        })?,
+    )?;
+    module.set(
+        "review_text_later",
+        lua.create_function(|lua, (path, text): (String, LuaString)| {
             let (path, text) = (PathBuf::from(path), text.as_bytes().to_vec());
             let id = driver().map(|driver| {
                 let at_work = driver.clone();
-                driver.beside(move |_| at_work.review().long_buffer(&path, &text, &state))
+                driver.beside(move |_| at_work.review().long_buffer(&path, &text))
             });
             answer(lua, id.map(|id| id.0))
         })?,
@@ -191,11 +183,22 @@ fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
         })?,
     )?;
     module.set(
-        "review_wrote",
-        lua.create_function(|_, (path, saved): (String, bool)| {
+        "review_saved",
+        lua.create_function(|_, (path, state): (String, String)| {
             let path = PathBuf::from(path);
             let _ = with(|_, review| {
-                review.tell(Job::UserWrote { path, saved });
+                review.saved(&path, &state);
+                Ok(())
+            });
+            Ok(())
+        })?,
+    )?;
+    module.set(
+        "review_wrote",
+        lua.create_function(|_, path: String| {
+            let path = PathBuf::from(path);
+            let _ = with(|_, review| {
+                review.tell(Job::UserWrote { path });
                 Ok(())
             });
             Ok(())
@@ -206,7 +209,7 @@ fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
         lua.create_function(|_, (path, bytes, state): (String, LuaString, String)| {
             let (path, bytes) = (PathBuf::from(path), bytes.as_bytes().to_vec());
             let _ = with(|_, review| {
-                review.chore(Chore::Noticed { path, bytes, state });
+                review.noticed(&path, bytes, state);
                 Ok(())
             });
             Ok(())
@@ -236,6 +239,52 @@ fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
             to_lua(lua, &(pairs(removed), pairs(added)))
         })?,
     )
+}
+
+/// What a buffer says when it took in what its file has become.
+fn taking_of(table: &Table) -> mlua::Result<Taking> {
+    let bytes = |name: &str| -> mlua::Result<Option<Vec<u8>>> {
+        let found: Option<LuaString> = table.raw_get(name)?;
+        Ok(found.map(|found| found.as_bytes().to_vec()))
+    };
+    let edits: Option<Vec<Table>> = table.raw_get("edits")?;
+    let holds = if let Some(text) = bytes("text")? {
+        Holds::Text(Text::new(text))
+    } else if let Some(edits) = edits {
+        let edits = edits.iter().map(edit_of).collect::<mlua::Result<_>>()?;
+        Holds::Edits(edits)
+    } else if table.raw_get::<Option<bool>>("same")? == Some(true) {
+        Holds::Same
+    } else {
+        Holds::Disk
+    };
+    let base = match (bytes("base")?, table.raw_get::<Option<bool>>("made")?) {
+        (Some(bytes), _) => Base::Bytes(bytes),
+        (None, Some(true)) => Base::Absent,
+        (None, _) => Base::Unknown,
+    };
+    Ok(Taking {
+        state: table.raw_get("state")?,
+        bytes: bytes("bytes")?,
+        base,
+        before: bytes("before")?,
+        holds,
+        key: table.raw_get::<Option<u64>>("key")?.map(Key),
+        turn: table.raw_get("turn")?,
+    })
+}
+
+/// Lines that gave way to others, as `files/merge.lua` has them: an insertion names the line above it.
+fn edit_of(table: &Table) -> mlua::Result<(std::ops::Range<usize>, Vec<Vec<u8>>)> {
+    let (from, removed): (usize, usize) = (table.raw_get("from")?, table.raw_get("removed")?);
+    let first = if removed == 0 {
+        from
+    } else {
+        from.saturating_sub(1)
+    };
+    let lines: Vec<LuaString> = table.raw_get("lines")?;
+    let lines = lines.iter().map(|line| line.as_bytes().to_vec());
+    Ok((first..first + removed, lines.collect()))
 }
 
 fn add_checkpoints(lua: &Lua, module: &Table) -> mlua::Result<()> {
@@ -284,16 +333,16 @@ fn text_of(snapshot: &store::checkpoint::Snapshot) -> Option<String> {
     }
 }
 
-fn with<R>(f: impl FnOnce(&Driver, &Review) -> Result<R, Refused>) -> Result<R, Refused> {
+fn with<R>(f: impl FnOnce(&Driver, &Review) -> Result<R, Error>) -> Result<R, Error> {
     let driver = driver()?;
     f(driver, driver.review())
 }
 
 /// A table, or `nil, message`.
-fn answer_table(lua: &Lua, result: Result<impl Serialize, Refused>) -> mlua::Result<MultiValue> {
+fn answer_table(lua: &Lua, result: Result<impl Serialize, Error>) -> mlua::Result<MultiValue> {
     let result = result.map(|value| to_lua(lua, &value));
     match result {
         Ok(value) => answer(lua, Ok(value?)),
-        Err(message) => answer(lua, Err::<Value, _>(message)),
+        Err(error) => answer(lua, Err::<Value, _>(error)),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`desk`] — every file under review, its hunks, what keeping and undoing them takes; no IO.
 //! - [`form`] — how the bytes of a file are lines of text.
+//! - [`seen`] — what files were when they were last seen.
 //! - [`worker`] — the thread that watches what agents do to files, and keeps their checkpoints.
 //! - [`workspace`] — which files a command changed.
 //! - [`before`] — what a file was, when the agent says so after it wrote.
@@ -13,18 +14,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::sessions::watching::{Job, Report};
+use engine::sessions::watching::{Author, Job, Report};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use store::checkpoint::{Limits, Snapshot, Store};
 
-use desk::{BufferEdit, Desk, Select, Undo};
-use worker::{Chore, MAX_FILE_BYTES, SharedStore, Watcher};
+use crate::error::{Error, Problem};
+use desk::{BufferEdit, Desk, Holds, Select, Took, Undo};
+use engine::ids::Key;
+use worker::{Chore, MAX_FILE_BYTES, SharedSeen, SharedStore, Watcher};
+use workspace::Stamp;
 
 pub mod before;
 pub mod desk;
 pub mod form;
 pub mod restore;
+pub mod seen;
 pub mod worker;
 pub mod workspace;
 
@@ -67,6 +72,7 @@ pub struct UndoneFile {
 pub struct Review {
     desk: Arc<Mutex<Desk>>,
     store: SharedStore,
+    seen: SharedSeen,
     watcher: Watcher,
 }
 
@@ -75,18 +81,20 @@ impl Review {
     pub fn start(tell: impl Fn(Report) + Send + 'static) -> std::io::Result<Self> {
         let desk = Arc::new(Mutex::new(Desk::default()));
         let store = SharedStore::default();
-        let watcher = Watcher::start(desk.clone(), store.clone(), tell)?;
+        let seen = SharedSeen::default();
+        let watcher = Watcher::start(desk.clone(), store.clone(), seen.clone(), tell)?;
         Ok(Self {
             desk,
             store,
+            seen,
             watcher,
         })
     }
 
     /// Says where checkpoints go; the oldest are removed where there are too many.
-    pub fn keep_checkpoints(&self, keeping: &Keeping) -> Result<(), String> {
+    pub fn keep_checkpoints(&self, keeping: &Keeping) -> Result<(), Error> {
         let opened = keeping.dir.as_deref().map(Store::open).transpose();
-        *self.store.lock() = opened.map_err(|error| error.to_string())?;
+        *self.store.lock() = opened?;
         self.chore(Chore::Prune(Limits {
             bytes: keeping.max_bytes,
             age: Duration::from_secs(keeping.max_days.saturating_mul(24 * 3600)),
@@ -124,9 +132,153 @@ impl Review {
         f(&mut self.desk.lock())
     }
 
-    /// A buffer has a long text, as [`Desk::buffer_has`]; for any thread but the editor's.
-    pub fn long_buffer(&self, path: &Path, text: &[u8], state: &str) {
-        Desk::buffer_has_apart(&self.desk, path, &review::Text::new(text), state);
+    /// A buffer has taken in what its file has become, or was read. Whether the file is under review.
+    pub fn took(&self, path: &Path, taking: Taking) -> bool {
+        match self.taken(path, taking) {
+            Some(took) => self.desk.lock().took(path, took),
+            None => self.desk.lock().disk(path).is_some(),
+        }
+    }
+
+    /// The same of a long text; for any thread but the editor's.
+    pub fn took_long(&self, path: &Path, taking: Taking) {
+        if let Some(took) = self.taken(path, taking) {
+            Desk::apart(&self.desk, path, |desk| {
+                desk.took(path, took.clone());
+            });
+        }
+    }
+
+    /// What the desk has to hear of it; nothing when that is nothing.
+    fn taken(&self, path: &Path, taking: Taking) -> Option<Took> {
+        let by = taking.key.map(|key| Author {
+            key,
+            turn: taking.turn.unwrap_or_default(),
+        });
+        let seen = self.desk.lock().has_seen(path, &taking.state);
+        if seen.is_none() && by.is_none() {
+            return None;
+        }
+        let disk = match taking.bytes {
+            _ if seen == Some(true) => None,
+            Some(bytes) => Some(Snapshot::File {
+                bytes,
+                mode: mode_of(path),
+            }),
+            None => {
+                let disk = Snapshot::take(path, MAX_FILE_BYTES).ok()?;
+                // It is something else already: that will be told as well.
+                Some(disk).filter(|_| workspace::state_of(path) == taking.state)
+            }
+        };
+        let base = match taking.base {
+            Base::Unknown => None,
+            Base::Absent => Some(Snapshot::Absent),
+            Base::Bytes(bytes) => Some(Snapshot::File {
+                bytes,
+                mode: mode_of(path),
+            }),
+        };
+        let was = match &disk {
+            Some(disk) => self.was_before(path, disk, &taking.state, by),
+            None => None,
+        };
+        Some(Took {
+            disk,
+            state: taking.state,
+            was,
+            base,
+            before: taking.before.map(review::Text::new),
+            holds: taking.holds,
+            by,
+        })
+    }
+
+    /// What a file was before a buffer took in what it is; the watcher hears of it where it is an agent's doing.
+    fn was_before(
+        &self,
+        path: &Path,
+        disk: &Snapshot,
+        state: &str,
+        by: Option<Author>,
+    ) -> Option<Snapshot> {
+        let stamp = Stamp::of(path).filter(|stamp| stamp.to_string() == state);
+        let mut seen = self.seen.lock();
+        let kept = seen.get(path).cloned();
+        let known = kept.filter(|kept| !kept.by_call || kept.snapshot != *disk);
+        if known.is_some() || by.is_none() {
+            seen.remember(path, disk.clone(), stamp).told = by.is_some();
+        }
+        drop(seen);
+        match (known, by) {
+            (Some(kept), Some(author)) if kept.snapshot != *disk => {
+                let before = kept.snapshot;
+                self.chore(Chore::Taken {
+                    path: path.to_owned(),
+                    author,
+                    before: before.clone(),
+                    after: disk.clone(),
+                });
+                Some(before)
+            }
+            (Some(kept), _) => Some(kept.snapshot),
+            (None, Some(_)) => {
+                // What it was before the turn takes a moment to find out.
+                if let Snapshot::File { bytes, .. } = disk {
+                    self.noticed(path, bytes.clone(), state.to_owned());
+                }
+                None
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// A buffer has met what an agent may have made of a file, and may have yet to take it in.
+    pub fn noticed(&self, path: &Path, bytes: Vec<u8>, state: String) {
+        let news = self.desk.lock().news(path);
+        let path = path.to_owned();
+        self.chore(Chore::Noticed {
+            path,
+            bytes,
+            state,
+            news,
+        });
+    }
+
+    /// A long buffer has this text, by the user's doing; for any thread but the editor's.
+    pub fn long_buffer(&self, path: &Path, text: &[u8]) {
+        let text = review::Text::new(text);
+        Desk::apart(&self.desk, path, |desk| desk.buffer_has(path, text.clone()));
+    }
+
+    /// The user saved a buffer to its file.
+    pub fn saved(&self, path: &Path, state: &str) {
+        if let Ok(snapshot) = Snapshot::take(path, MAX_FILE_BYTES) {
+            self.desk.lock().saved(path, snapshot.clone(), state);
+            self.users(path, snapshot, state);
+        }
+    }
+
+    /// The user made this of a file.
+    fn users(&self, path: &Path, snapshot: Snapshot, state: &str) {
+        let stamp = Stamp::of(path).filter(|stamp| stamp.to_string() == state);
+        self.seen.lock().remember(path, snapshot, stamp);
+        self.chore(Chore::Users(path.to_owned()));
+    }
+
+    /// Keeps hunks: how many, and of which files.
+    pub fn keep(&self, select: &Select) -> (usize, Vec<PathBuf>) {
+        let paths = self.desk.lock().meant_paths(select);
+        self.be_sure(&paths);
+        self.desk.lock().keep(select)
+    }
+
+    /// Waits for what is known in a moment of files whose buffers alone have told of them.
+    fn be_sure(&self, paths: &[PathBuf]) {
+        let guessed = paths.iter().any(|path| self.desk.lock().is_guessed(path));
+        if guessed {
+            self.flush(MOMENT);
+        }
     }
 
     /// Undoes hunks, on disk; what buffers have to do comes back. A file that is not what was compared, or cannot be written,
@@ -134,18 +286,27 @@ impl Review {
     pub fn undo(&self, select: &Select) -> Undone {
         let mut undone = Undone::default();
         let paths = self.desk.lock().meant_paths(select);
+        self.be_sure(&paths);
         for path in paths {
             let one = Select {
                 path: Some(path.clone()),
                 ..select.clone()
             };
-            let before = self.desk.lock().copy_of(&path);
-            let now = Snapshot::take(&path, MAX_FILE_BYTES).map_err(|error| error.to_string());
-            let same = now.map(|now| self.desk.lock().disk(&path) == Some(&now));
+            let same = self.is_as_compared(&path).and_then(|same| {
+                // Something has yet to be heard of that was done already.
+                Ok(same || (self.flush(MOMENT) && self.is_as_compared(&path)?))
+            });
+            // Until the file is written and that is known, the watcher has nothing to say about it.
+            let mut desk = self.desk.lock();
+            let before = desk.copy_of(&path);
             let (count, undos) = match same {
-                Ok(true) => self.desk.lock().undo(&one),
+                Ok(true) => desk.undo(&one),
                 Ok(false) => {
-                    undone.failed.push(format!("{}: {CHANGED}", path.display()));
+                    undone.failed.push(format!(
+                        "{}: {}",
+                        path.display(),
+                        Problem::ChangedMeanwhile
+                    ));
                     continue;
                 }
                 Err(why) => {
@@ -156,17 +317,14 @@ impl Review {
             undone.count += count;
             for undo in undos {
                 if let Err(why) = put_back(&undo) {
-                    self.desk.lock().take_back(&path, before.clone());
+                    desk.take_back(&path, before.clone());
                     undone.count -= count;
                     undone.failed.push(format!("{}: {why}", path.display()));
                     continue;
                 }
                 let state = workspace::state_of(&path);
-                self.desk.lock().seen(&path, state);
-                self.chore(Chore::PutBack {
-                    path: path.clone(),
-                    snapshot: undo.to.clone(),
-                });
+                desk.put_back(&path, state.clone());
+                self.users(&path, undo.to.clone(), &state);
                 undone.files.push(UndoneFile {
                     path: undo.path,
                     edits: undo.edits,
@@ -176,21 +334,63 @@ impl Review {
         }
         undone
     }
+
+    /// Whether a file is on disk what its hunks were found in.
+    fn is_as_compared(&self, path: &Path) -> std::io::Result<bool> {
+        let now = Snapshot::take(path, MAX_FILE_BYTES)?;
+        Ok(self.desk.lock().disk(path) == Some(&now))
+    }
 }
 
-/// Why a file is left alone.
-const CHANGED: &str = "it was changed on disk meanwhile; look at its hunks again";
+/// How long something that is under way is waited for.
+const MOMENT: Duration = Duration::from_millis(1500);
+
+/// What a buffer's file was when the buffer was last in step with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Base {
+    /// That is not known.
+    Unknown,
+    /// There was none.
+    Absent,
+    /// This.
+    Bytes(Vec<u8>),
+}
+
+/// A buffer has taken in what its file has become, or was read.
+#[derive(Debug, Clone)]
+pub struct Taking {
+    /// The state of the file, as buffers name it.
+    pub state: String,
+    /// What is in the file.
+    pub bytes: Option<Vec<u8>>,
+    /// What was in it.
+    pub base: Base,
+    /// What the buffer had just before.
+    pub before: Option<Vec<u8>>,
+    /// What it has now.
+    pub holds: Holds,
+    /// Whose doing it is, where it is an agent's.
+    pub key: Option<Key>,
+    /// Its turn.
+    pub turn: Option<u64>,
+}
+
+fn mode_of(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    const PLAIN: u32 = 0o644;
+    std::fs::metadata(path).map_or(PLAIN, |meta| meta.permissions().mode() & 0o7777)
+}
 
 /// Writes what undoing makes of a file, unless it is not what was compared any more.
-fn put_back(undo: &Undo) -> Result<(), String> {
-    let now = Snapshot::take(&undo.path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
+fn put_back(undo: &Undo) -> Result<(), Problem> {
+    let now = Snapshot::take(&undo.path, MAX_FILE_BYTES)?;
     if now != undo.from {
-        return Err(CHANGED.to_owned());
+        return Err(Problem::ChangedMeanwhile);
     }
     if undo.from == undo.to {
         return Ok(());
     }
-    undo.to.put(&undo.path).map_err(|error| error.to_string())
+    Ok(undo.to.put(&undo.path)?)
 }
 
 /// A path as the desk knows it: links followed, also where the file itself is not there.
@@ -200,6 +400,11 @@ pub fn real_path(path: &Path) -> PathBuf {
     {
         return real;
     }
+    own_path(path)
+}
+
+/// The path of what is there itself, be it a link: without links on the way to it.
+pub fn own_path(path: &Path) -> PathBuf {
     let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
     match (dir, path.file_name()) {
         (Some(dir), Some(name)) => dir.join(name),

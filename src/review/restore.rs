@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use store::checkpoint::{Change, Checkpoint, Point, Snapshot, State, Store};
 
 use super::Review;
-use super::worker::{Chore, MAX_FILE_BYTES};
+use super::worker::MAX_FILE_BYTES;
+use crate::error::Error;
 use engine::sessions::watching::Author;
 
 /// What to restore.
@@ -72,37 +73,33 @@ pub struct Preview {
 
 impl Review {
     /// The checkpoints of a session, or all, newest first.
-    pub fn checkpoints(&self, session: Option<&str>) -> Result<Vec<CheckpointView>, String> {
+    pub fn checkpoints(&self, session: Option<&str>) -> Result<Vec<CheckpointView>, Error> {
         let store = self.store.lock();
         let Some(store) = store.as_ref() else {
-            return Err("checkpoints are off (`checkpoints.enabled`)".to_owned());
+            return Err(Error::CheckpointsOff);
         };
-        let mut all = store.list().map_err(|error| error.to_string())?;
+        let mut all = store.list()?;
         all.retain(|one| session.is_none_or(|session| one.point.session == session));
         all.retain(|one| !one.changes.is_empty());
         Ok(all.iter().rev().map(view).collect())
     }
 
     /// What going back to a checkpoint would do.
-    pub fn preview(&self, id: &str) -> Result<Vec<Preview>, String> {
+    pub fn preview(&self, id: &str) -> Result<Vec<Preview>, Error> {
         let store = self.store.lock();
-        let store = store
-            .as_ref()
-            .ok_or("checkpoints are off (`checkpoints.enabled`)")?;
-        let plan = store.plan(id).map_err(|error| error.to_string())?;
-        Ok(plan
+        let store = store.as_ref().ok_or(Error::CheckpointsOff)?;
+        let files = store.files_at(id)?;
+        Ok(files
             .into_iter()
             .filter_map(|change| preview_of(store, change))
             .collect())
     }
 
     /// Goes back. What it finds is a checkpoint of its own first, so that this can be undone as well.
-    pub fn restore(&self, id: &str, what: &Restore, now_ms: u64) -> Result<Restored, String> {
+    pub fn restore(&self, id: &str, what: &Restore, now_ms: u64) -> Result<Restored, Error> {
         let previews = self.preview(id)?;
         let mut store = self.store.lock();
-        let store = store
-            .as_mut()
-            .ok_or("checkpoints are off (`checkpoints.enabled`)")?;
+        let store = store.as_mut().ok_or(Error::CheckpointsOff)?;
         let from = find(store, id)?;
         let point = Point {
             id: format!("{now_ms:013}-restore"),
@@ -111,7 +108,17 @@ impl Review {
             ..from.point
         };
         let real = |paths: &[PathBuf]| -> HashSet<PathBuf> {
-            paths.iter().map(|path| super::real_path(path)).collect()
+            let known = |path: &PathBuf| {
+                // A link that was changed itself is not what it leads to.
+                let own = super::own_path(path);
+                let is_known = previews.iter().any(|preview| preview.path == own);
+                if is_known {
+                    own
+                } else {
+                    super::real_path(path)
+                }
+            };
+            paths.iter().map(known).collect()
         };
         let chosen = what.files.as_deref().map(real);
         let unsaved = real(&what.unsaved);
@@ -138,28 +145,28 @@ impl Review {
             }
             let noted = store
                 .note_before(&point, path, Some(&preview.now))
-                .map_err(|error| error.to_string())
+                .map_err(Error::Checkpoint)
                 .and_then(|()| {
-                    then.put(path)
-                        .map_err(|error| format!("{}: {error}", path.display()))
+                    then.put(path).map_err(|source| Error::PutBack {
+                        path: path.to_owned(),
+                        source,
+                    })
                 })
-                .and_then(|()| {
-                    let after = store.note_after(&point, path, then);
-                    after.map_err(|error| error.to_string())
-                });
+                .and_then(|()| Ok(store.note_after(&point, path, then)?));
             match noted {
                 Ok(()) => {
                     // Nothing about it is undecided any more: it is what the user chose.
-                    self.desk.lock().settle(path);
-                    self.chore(Chore::PutBack {
-                        path: path.to_owned(),
-                        snapshot: then.clone(),
-                    });
+                    let state = super::workspace::state_of(path);
+                    let mut desk = self.desk.lock();
+                    desk.settle(path);
+                    desk.put_back(path, state.clone());
+                    drop(desk);
+                    self.users(path, then.clone(), &state);
                     done.restored.push(path.to_owned());
                 }
                 Err(why) => {
                     done.kept.push(path.to_owned());
-                    done.failed.push(why);
+                    done.failed.push(why.to_string());
                 }
             }
         }
@@ -167,17 +174,17 @@ impl Review {
     }
 }
 
-/// The author of what a restore does, for the desk: nobody's turn.
+/// The author of what a restore does, for the desk: no turn.
 pub const USER: Author = Author {
     key: engine::ids::Key(0),
     turn: 0,
 };
 
-fn find(store: &Store, id: &str) -> Result<Checkpoint, String> {
-    let all = store.list().map_err(|error| error.to_string())?;
+fn find(store: &Store, id: &str) -> Result<Checkpoint, Error> {
+    let all = store.list()?;
     all.into_iter()
         .find(|one| one.point.id == id)
-        .ok_or_else(|| store::checkpoint::Error::Unknown(id.to_owned()).to_string())
+        .ok_or_else(|| store::checkpoint::Error::Unknown(id.to_owned()).into())
 }
 
 fn view(checkpoint: &Checkpoint) -> CheckpointView {
@@ -432,6 +439,20 @@ mod tests {
             .expect("restored");
         assert_eq!(names(&done.restored), ["a"]);
         assert_eq!(world.read("b").as_deref(), Some("2"));
+        // A link that was not changed itself names what it leads to.
+        let link = world.root.join("link");
+        std::os::unix::fs::symlink("c", &link).expect("linked");
+        world.turn("0000000001002", &[("c", "3")]);
+        let some = Restore {
+            files: Some(vec![link]),
+            force: true,
+            unsaved: Vec::new(),
+        };
+        let done = world
+            .review
+            .restore("0000000001002", &some, 6_500)
+            .expect("restored");
+        assert_eq!(names(&done.restored), ["c"], "it leads there");
         assert!(
             world
                 .review

@@ -13,13 +13,12 @@ use store::checkpoint::{self, Limits, Snapshot, Store};
 use super::before::undo_replacement;
 use super::desk::Desk;
 use super::real_path;
+use super::seen::Seen;
 use super::workspace::{self, Census, Stamp};
 use engine::ids::Key;
 
 /// A larger file is not kept: it is listed as changed and cannot be undone.
 pub const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
-/// What is kept in memory of files that may yet be changed, in all.
-const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// Of a workspace without git, only small files are kept before a turn.
 const MAX_SMALL_BYTES: u64 = 256 * 1024;
 /// And only so many of them.
@@ -37,7 +36,18 @@ pub enum Chore {
         /// See above.
         stamp: Option<Stamp>,
     },
-    /// The editor saw a file change while turns run, before any agent told of it.
+    /// A buffer has taken in what an agent made of a file, before the agent told of it; the desk knows.
+    Taken {
+        /// Absolute, without links.
+        path: PathBuf,
+        /// Whose doing it is.
+        author: Author,
+        /// What it was; what it became.
+        before: Snapshot,
+        /// See above.
+        after: Snapshot,
+    },
+    /// A buffer has read a file of which nothing was kept, while turns run: it may be an agent's already.
     Noticed {
         /// Absolute, without links.
         path: PathBuf,
@@ -45,14 +55,14 @@ pub enum Chore {
         bytes: Vec<u8>,
         /// Its state then, as buffers name it.
         state: String,
+        /// What the editor had said of it by then.
+        news: u64,
     },
-    /// The user has a file brought back to what it was: whatever an agent makes of it next is made from that.
-    PutBack {
+    /// The user saved a file, or has it brought back to what it was: no command did that.
+    Users(
         /// Absolute, without links.
-        path: PathBuf,
-        /// What it is.
-        snapshot: Snapshot,
-    },
+        PathBuf,
+    ),
     /// Remove the oldest checkpoints where there are too many, now and after each turn.
     Prune(Limits),
 }
@@ -74,6 +84,9 @@ pub struct Watcher {
     looks: Option<Sender<Look>>,
 }
 
+/// What files were when they were last seen.
+pub type SharedSeen = Arc<Mutex<Seen>>;
+
 /// Where checkpoints go; none while they are off or the store cannot be opened.
 pub type SharedStore = Arc<Mutex<Option<Store>>>;
 
@@ -82,6 +95,7 @@ impl Watcher {
     pub fn start(
         desk: Arc<Mutex<Desk>>,
         store: SharedStore,
+        seen: SharedSeen,
         tell: impl Fn(Report) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (jobs, inbox) = unbounded();
@@ -89,8 +103,8 @@ impl Watcher {
             desk,
             store,
             tell: Box::new(tell),
-            kept: HashMap::new(),
-            kept_bytes: 0,
+            seen,
+            taken: HashMap::new(),
             turns: HashMap::new(),
             running: Vec::new(),
             limits: None,
@@ -168,16 +182,6 @@ impl Drop for Watcher {
     }
 }
 
-/// A file as it was seen last.
-struct Kept {
-    snapshot: Snapshot,
-    stamp: Option<Stamp>,
-    /// A call named it, nothing else: it may have been changed by then.
-    by_call: bool,
-    /// An agent made it so, and that was told.
-    told: bool,
-}
-
 /// A turn that runs.
 struct Turn {
     point: checkpoint::Point,
@@ -185,12 +189,29 @@ struct Turn {
     told_large: bool,
 }
 
+/// A file as it was seen just now.
+struct Now {
+    after: Snapshot,
+    stamp: Option<Stamp>,
+    /// What the editor had said of it before that.
+    news: u64,
+}
+
+/// What came of a file that was seen.
+enum Became {
+    /// A change of the agent's, of this kind, or none.
+    This(Option<&'static str>),
+    /// The file, or what is known of it, was something else before it could be told.
+    Other,
+}
+
 struct Watch {
     desk: Arc<Mutex<Desk>>,
     store: SharedStore,
     tell: Box<dyn Fn(Report) + Send>,
-    kept: HashMap<PathBuf, Kept>,
-    kept_bytes: usize,
+    seen: SharedSeen,
+    /// What buffers took in of an agent's before it told of that.
+    taken: HashMap<PathBuf, (Author, &'static str)>,
     turns: HashMap<Key, Turn>,
     /// Of these, those that are not over.
     running: Vec<Author>,
@@ -224,7 +245,7 @@ impl Watch {
                 }
                 Job::CommandEnded { author } => self.command_ended(author),
                 Job::Doubted { author, doubt } => self.doubted(author, &doubt),
-                Job::UserWrote { path, saved } => self.user_wrote(&real_path(&path), saved),
+                Job::UserWrote { path } => self.user_wrote(&real_path(&path)),
                 Job::LookForCommits => self.look_for_commits(),
             }
         }
@@ -237,23 +258,44 @@ impl Watch {
                 snapshot,
                 stamp,
             } => {
-                if !self.kept.contains_key(&path) {
-                    self.remember(&path, snapshot, stamp);
+                let mut seen = self.seen.lock();
+                if seen.get(&path).is_none() {
+                    seen.remember(&path, snapshot, stamp);
                 }
             }
-            Chore::Noticed { path, bytes, state } => self.noticed(&path, bytes, state),
-            Chore::PutBack { path, snapshot } => {
-                for turn in self.turns.values_mut() {
-                    if let Some(census) = &mut turn.census {
-                        census.note(&path);
-                    }
-                }
-                let stamp = Stamp::of(&path);
-                self.remember(&path, snapshot, stamp);
+            Chore::Taken {
+                path,
+                author,
+                before,
+                after,
+            } => {
+                self.checkpoint(author, &path, Some(&before), &after);
+                self.taken.insert(path, (author, what(&before, &after)));
             }
+            Chore::Noticed {
+                path,
+                bytes,
+                state,
+                news,
+            } => {
+                let mode = super::mode_of(&path);
+                let after = Snapshot::File { bytes, mode };
+                let stamp = None;
+                self.noticed(&path, Now { after, stamp, news }, &state);
+            }
+            Chore::Users(path) => self.not_an_agents(&path),
             Chore::Prune(limits) => {
                 self.limits = Some(limits);
                 self.prune();
+            }
+        }
+    }
+
+    /// The user changed a file: no command did.
+    fn not_an_agents(&mut self, path: &Path) {
+        for turn in self.turns.values_mut() {
+            if let Some(census) = &mut turn.census {
+                census.note(path);
             }
         }
     }
@@ -274,9 +316,9 @@ impl Watch {
         if alone {
             let known: Vec<PathBuf> = self.desk.lock().paths().map(Path::to_owned).collect();
             for path in known {
-                self.user_wrote(&path, false);
+                self.user_wrote(&path);
             }
-            let kept: Vec<PathBuf> = self.kept.keys().cloned().collect();
+            let kept = self.seen.lock().paths();
             for path in &kept {
                 self.keep(path, MAX_FILE_BYTES);
             }
@@ -346,9 +388,9 @@ impl Watch {
 
     /// A call names a file. What was seen of it before the call counts: it may have been changed already.
     fn named(&mut self, path: &Path) {
-        if !self.kept.contains_key(path) {
+        if self.seen.lock().get(path).is_none() {
             self.keep(path, MAX_FILE_BYTES);
-            if let Some(kept) = self.kept.get_mut(path) {
+            if let Some(kept) = self.seen.lock().get_mut(path) {
                 kept.by_call = true;
             }
         }
@@ -356,7 +398,7 @@ impl Watch {
 
     /// Keeps what a file is; with `again`, also one that was kept before.
     fn keep_first(&mut self, path: &Path, max: u64, again: bool) {
-        if again || !self.kept.contains_key(path) {
+        if again || self.seen.lock().get(path).is_none() {
             self.keep(path, max);
         }
     }
@@ -364,33 +406,15 @@ impl Watch {
     /// Keeps what a file is, unless that is known already.
     fn keep(&mut self, path: &Path, max: u64) {
         let stamp = Stamp::of(path);
-        if let Some(kept) = self.kept.get_mut(path)
+        if let Some(kept) = self.seen.lock().get_mut(path)
             && kept.stamp == stamp
         {
             kept.by_call = false;
             return;
         }
         if let Ok(snapshot) = Snapshot::take(path, max) {
-            self.remember(path, snapshot, stamp);
+            self.seen.lock().remember(path, snapshot, stamp);
         }
-    }
-
-    fn remember(&mut self, path: &Path, snapshot: Snapshot, stamp: Option<Stamp>) {
-        let bytes = size_of(&snapshot);
-        if self.kept_bytes + bytes > MAX_KEPT_BYTES {
-            // Rather forget files that may be changed than grow without end: the agent's own words are left.
-            self.kept.clear();
-            self.kept_bytes = 0;
-        }
-        self.kept_bytes += bytes;
-        let kept = Kept {
-            snapshot,
-            stamp,
-            by_call: false,
-            told: false,
-        };
-        let before = self.kept.insert(path.to_owned(), kept);
-        self.kept_bytes -= before.map_or(0, |kept| size_of(&kept.snapshot));
     }
 
     fn changed(
@@ -399,13 +423,23 @@ impl Watch {
         path: &Path,
         said: Option<&Said>,
     ) -> Option<&'static str> {
-        // A directory, a device, or too large to be kept is not seen.
-        let (after, stamp, state) = settled(path)?;
-        self.became(author, path, after, stamp, state, said)
+        const TRIES: usize = 20;
+        for _ in 0..TRIES {
+            let news = self.desk.lock().news(path);
+            // A directory, a device, or too large to be kept is not seen.
+            let (after, stamp, state) = settled(path)?;
+            let seen = Now { after, stamp, news };
+            match self.became(author, path, seen, &state, said) {
+                Became::This(what) => return what,
+                // The editor, or an agent, was quicker.
+                Became::Other => {}
+            }
+        }
+        None
     }
 
     /// The editor saw a file change: it is a change of the turn that began last where the file is.
-    fn noticed(&mut self, path: &Path, bytes: Vec<u8>, state: String) {
+    fn noticed(&mut self, path: &Path, now: Now, state: &str) {
         let here = |author: &&Author| {
             let turn = self.turns.get(&author.key);
             turn.is_some_and(|turn| path.starts_with(&turn.point.cwd))
@@ -413,19 +447,27 @@ impl Watch {
         let Some(author) = self.running.iter().rev().find(here).copied() else {
             return;
         };
-        let mode = std::fs::metadata(path).map_or(0o644, |meta| {
-            use std::os::unix::fs::PermissionsExt;
-            meta.permissions().mode() & 0o7777
-        });
-        let after = Snapshot::File { bytes, mode };
-        let seen = self.kept.contains_key(path) || self.desk.lock().disk(path).is_some();
-        let census = self.turns.get(&author.key);
-        let census = census.and_then(|turn| turn.census.as_ref());
-        if seen || census.is_some_and(|census| census.before(path).is_some()) {
-            self.became(author, path, after, None, state, None);
+        let (known, guessed, news) = {
+            let desk = self.desk.lock();
+            let known = desk.disk(path).is_some();
+            (known, desk.is_guessed(path), desk.news(path))
+        };
+        let seen = self.seen.lock().get(path).is_some();
+        if news != now.news {
+            // The editor has told of it, and of more. What it was before the turn is all that may be missing.
+            if guessed
+                && !seen
+                && let Some(before) = self.before_turn(author, path)
+            {
+                self.checkpoint(author, path, Some(&before), &now.after);
+                self.desk.lock().was(path, before);
+                (self.tell)(Report::Reviewed(vec![path.to_owned()]));
+            }
+        } else if known || seen || self.before_turn(author, path).is_some() {
+            self.became(author, path, now, state, None);
         } else {
             // It was only opened.
-            self.remember(path, after, None);
+            self.seen.lock().remember(path, now.after, None);
         }
     }
 
@@ -434,21 +476,25 @@ impl Watch {
         &mut self,
         author: Author,
         path: &Path,
-        after: Snapshot,
-        stamp: Option<Stamp>,
-        state: String,
+        now: Now,
+        state: &str,
         said: Option<&Said>,
-    ) -> Option<&'static str> {
+    ) -> Became {
+        let Now { after, stamp, news } = now;
+        self.taken.remove(path);
         let tracked = self.desk.lock().disk(path).cloned();
-        if let (None, Some(kept)) = (&tracked, self.kept.get(path))
+        let kept = self.seen.lock().get(path).cloned();
+        if let (None, Some(kept)) = (&tracked, &kept)
             && kept.told
             && kept.snapshot == after
         {
             // Heard of before, and decided since.
-            return None;
+            return Became::This(None);
         }
-        let seen = self.kept.get(path).map(|kept| kept.snapshot.clone());
-        let before = match tracked.or(seen) {
+        let number = kept.as_ref().map(|kept| kept.number);
+        // The desk may be further already: it hears at once what a buffer took in.
+        let seen = kept.map(|kept| kept.snapshot);
+        let before = match seen.or(tracked) {
             Some(before) if before != after => Some(before),
             // It was seen only when it was new already, or not at all: the agent knows what it was.
             known => {
@@ -463,22 +509,28 @@ impl Watch {
             census.note(path);
         }
         if before.as_ref() == Some(&after) {
-            return None;
+            return Became::This(None);
         }
         self.checkpoint(author, path, before.as_ref(), &after);
-        let what = match (&before, &after) {
-            (_, Snapshot::Absent) => "deleted",
-            (Some(Snapshot::Absent), _) => "created",
-            _ => "modified",
-        };
-        Desk::agent_wrote_apart(&self.desk, path, before.as_ref(), &after, author);
-        self.desk.lock().seen(path, state);
-        self.remember(path, after, stamp);
-        if let Some(kept) = self.kept.get_mut(path) {
-            kept.told = true;
+        let what = before
+            .as_ref()
+            .map_or("modified", |before| what(before, &after));
+        let is_there = || after == Snapshot::Absent || state == workspace::state_of(path);
+        // What a file that a buffer has went through meanwhile, the buffer tells.
+        let (desk, old) = (&self.desk, before.as_ref());
+        let told = (desk.lock().has_buffer(path) != Some(true) || is_there())
+            && Desk::agent_wrote_apart(desk, path, old, &after, state, author, news);
+        if !told {
+            return Became::Other;
         }
+        let mut seen = self.seen.lock();
+        // A buffer may have seen more of it meanwhile.
+        if seen.get(path).map(|kept| kept.number) == number {
+            seen.remember(path, after, stamp).told = true;
+        }
+        drop(seen);
         (self.tell)(Report::Reviewed(vec![path.to_owned()]));
-        Some(what)
+        Became::This(Some(what))
     }
 
     fn doubted(&mut self, author: Author, doubt: &Doubt) {
@@ -486,8 +538,11 @@ impl Watch {
         for path in &doubt.paths {
             let path = real_path(path);
             let is_same = self.is_same(author, &path, doubt.begun);
-            let seen = self.kept.get(&path).filter(|kept| !kept.by_call);
-            let was_told = seen.is_some_and(|kept| kept.snapshot == Snapshot::Absent);
+            let was_told = {
+                let seen = self.seen.lock();
+                let kept = seen.get(&path).filter(|kept| !kept.by_call);
+                kept.is_some_and(|kept| kept.snapshot == Snapshot::Absent)
+            };
             let is_absent = doubt.removes && path.symlink_metadata().is_err();
             let is_gone = is_absent
                 && (was_told || self.before_turn(author, &path) != Some(Snapshot::Absent));
@@ -521,9 +576,11 @@ impl Watch {
         let Ok(now) = Snapshot::take(path, MAX_FILE_BYTES) else {
             return false;
         };
-        let seen = self.kept.get(path).filter(|kept| begun || !kept.by_call);
-        if let Some(kept) = seen {
-            return kept.snapshot == now;
+        {
+            let seen = self.seen.lock();
+            if let Some(kept) = seen.get(path).filter(|kept| begun || !kept.by_call) {
+                return kept.snapshot == now;
+            }
         }
         self.before_turn(author, path) == Some(now)
     }
@@ -539,16 +596,21 @@ impl Watch {
         let Some(turn) = self.turns.get(&author.key) else {
             return;
         };
-        let mut store = self.store.lock();
-        let Some(store) = store.as_mut() else { return };
-        let noted = store
-            .note_before(&turn.point, path, before)
-            .and_then(|()| store.note_after(&turn.point, path, after));
+        let noted = match self.store.lock().as_mut() {
+            Some(store) => store
+                .note_before(&turn.point, path, before)
+                .and_then(|()| store.note_after(&turn.point, path, after)),
+            None => return,
+        };
         if let Err(error) = noted {
             (self.tell)(Report::Failed {
                 key: author.key,
                 why: error.to_string(),
             });
+        }
+        if !self.running.iter().any(|other| other.key == author.key) {
+            // Found after its turn, which has looked at the limits already.
+            self.prune();
         }
     }
 
@@ -567,10 +629,26 @@ impl Watch {
         let paths = workspace::changed(&before, &now);
         // What a file was is told by how things stood before the command.
         turn.census = Some(before);
+        let of = |(_, (other, _)): &(&PathBuf, &(Author, _))| other.key == author.key;
+        let taken: Vec<_> = self
+            .taken
+            .iter()
+            .filter(of)
+            .map(|(path, found)| (path.clone(), found.1))
+            .collect();
+        for (path, state) in taken {
+            self.taken.remove(&path);
+            (self.tell)(Report::Found {
+                author,
+                path,
+                state,
+            });
+        }
         for path in paths {
             // Another agent's, or reported already.
             let stamp = Stamp::of(&path);
-            if self.kept.get(&path).is_some_and(|kept| kept.stamp == stamp) {
+            let seen = self.seen.lock().get(&path).and_then(|kept| kept.stamp);
+            if seen == stamp {
                 continue;
             }
             if let Some(state) = self.changed(author, &path, None) {
@@ -587,35 +665,20 @@ impl Watch {
         self.look_for_commits();
     }
 
-    fn user_wrote(&mut self, path: &Path, saved: bool) {
-        for turn in self.turns.values_mut() {
-            if let Some(census) = &mut turn.census {
-                census.note(path);
-            }
-        }
+    /// Something of the user's changed a file on disk.
+    fn user_wrote(&mut self, path: &Path) {
+        self.not_an_agents(path);
         let known = self.desk.lock().disk(path).is_some();
         let stamp = Stamp::of(path);
-        let same = self.kept.get(path).is_some_and(|kept| kept.stamp == stamp);
-        if !known && saved && self.kept.contains_key(path) {
-            // What an agent had made of it before is known already: the editor looked before it saved.
-            self.keep(path, MAX_FILE_BYTES);
-        }
-        if !known || same {
+        let seen = self.seen.lock().get(path).and_then(|kept| kept.stamp);
+        if !known || (seen.is_some() && seen == stamp) {
             return;
         }
         let Some((now, stamp, state)) = settled(path) else {
             return;
         };
-        {
-            let mut desk = self.desk.lock();
-            if saved {
-                desk.saved(path, now.clone());
-            } else {
-                desk.user_wrote(path, now.clone());
-            }
-            desk.seen(path, state);
-        }
-        self.remember(path, now, stamp);
+        self.desk.lock().user_wrote(path, now.clone(), &state);
+        self.seen.lock().remember(path, now, stamp);
         (self.tell)(Report::Reviewed(vec![path.to_owned()]));
     }
 
@@ -660,7 +723,7 @@ fn settled(path: &Path) -> Option<(Snapshot, Option<Stamp>, String)> {
         let before = (Stamp::of(path), workspace::state_of(path));
         let snapshot = Snapshot::take(path, MAX_FILE_BYTES).ok()?;
         let same = before == (Stamp::of(path), workspace::state_of(path));
-        // Whoever writes a file anew empties it first.
+        // A program that writes a file again empties it first.
         let empty = matches!(&snapshot, Snapshot::File { bytes, .. } if bytes.is_empty());
         found = Some((snapshot, before.0, before.1));
         if same && !empty {
@@ -697,385 +760,14 @@ fn before_by(said: &Said, after: &Snapshot) -> Option<Snapshot> {
     })
 }
 
-fn size_of(snapshot: &Snapshot) -> usize {
-    match snapshot {
-        Snapshot::File { bytes, .. } => bytes.len(),
-        _ => 0,
+/// What became of a file.
+fn what(before: &Snapshot, after: &Snapshot) -> &'static str {
+    match (before, after) {
+        (_, Snapshot::Absent) => "deleted",
+        (Snapshot::Absent, _) => "created",
+        _ => "modified",
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::review::desk::Select;
-    use std::time::Duration;
-
-    const A: Author = Author {
-        key: Key(1),
-        turn: 1,
-    };
-    const B: Author = Author {
-        key: Key(2),
-        turn: 1,
-    };
-
-    struct World {
-        _dir: tempfile::TempDir,
-        root: PathBuf,
-        desk: Arc<Mutex<Desk>>,
-        store: SharedStore,
-        watcher: Watcher,
-        heard: Receiver<Report>,
-    }
-
-    impl World {
-        fn new() -> Self {
-            let dir = tempfile::tempdir().expect("a directory");
-            let root = dir.path().canonicalize().expect("a path").join("w");
-            std::fs::create_dir(&root).expect("made");
-            let store = Store::open(&dir.path().join("store")).expect("a store");
-            let desk = Arc::new(Mutex::new(Desk::default()));
-            let store = Arc::new(Mutex::new(Some(store)));
-            let (told, heard) = unbounded();
-            let tell = move |report| drop(told.send(report));
-            let watcher = Watcher::start(desk.clone(), store.clone(), tell).expect("a thread");
-            Self {
-                _dir: dir,
-                root,
-                desk,
-                store,
-                watcher,
-                heard,
-            }
-        }
-
-        fn write(&self, name: &str, text: &str) -> PathBuf {
-            std::fs::write(self.root.join(name), text).expect("written");
-            self.root.join(name)
-        }
-
-        fn turn(&self, id: &str, watch: &[&str]) {
-            self.turn_of(A, id, watch);
-        }
-
-        fn turn_of(&self, author: Author, id: &str, watch: &[&str]) {
-            self.watcher.tell(Job::TurnStarted {
-                author,
-                point: Box::new(Point {
-                    id: id.to_owned(),
-                    session: "s".to_owned(),
-                    agent: "cursor".to_owned(),
-                    cwd: self.root.clone(),
-                    prompt: "p".to_owned(),
-                    at_ms: 1,
-                }),
-                watch: watch.iter().map(|name| self.root.join(name)).collect(),
-            });
-            self.done();
-        }
-
-        fn changed(&self, name: &str, said: Option<(Option<&str>, &str)>) {
-            self.watcher.tell(Job::Changed {
-                author: A,
-                path: self.root.join(name),
-                said: said.map(|(old, new)| Said {
-                    old: old.map(str::to_owned),
-                    new: new.to_owned(),
-                    line: None,
-                }),
-            });
-            self.done();
-        }
-
-        fn done(&self) {
-            assert!(self.watcher.flush(Duration::from_secs(20)));
-        }
-
-        /// What undoing everything makes of each file.
-        fn undone(&self) -> Vec<(String, Option<String>)> {
-            let all = Select {
-                all: true,
-                ..Select::default()
-            };
-            let undos = self.desk.lock().undo(&all).1;
-            let name = |path: &Path| {
-                path.strip_prefix(&self.root)
-                    .expect("below")
-                    .display()
-                    .to_string()
-            };
-            let text = |snapshot| match snapshot {
-                Snapshot::File { bytes, .. } => String::from_utf8(bytes).ok(),
-                _ => None,
-            };
-            undos
-                .into_iter()
-                .map(|undo| (name(&undo.path), text(undo.to)))
-                .collect()
-        }
-    }
-
-    fn was(name: &str, text: &str) -> (String, Option<String>) {
-        (name.to_owned(), Some(text.to_owned()))
-    }
-
-    #[test]
-    fn whether_a_call_changed_its_file_shows_on_disk() {
-        for (name, act, removes, begun, changed, found) in [
-            ("small", "", false, false, Some(false), None),
-            ("small", "write", false, false, Some(true), Some("modified")),
-            ("new", "write", false, true, Some(true), Some("created")),
-            ("small", "remove", true, false, Some(true), Some("deleted")),
-            ("small", "", true, true, Some(false), None),
-            ("never", "", true, true, None, None),
-            // Nothing is kept of it before its call names it.
-            ("big", "", false, true, Some(false), None),
-            ("big", "write", false, false, None, None),
-            ("big", "remove", true, true, Some(true), Some("deleted")),
-        ] {
-            let world = World::new();
-            world.write("small", "old\n");
-            world.write("big", &"x".repeat(300_000));
-            world.turn("01", &[]);
-            match act {
-                "write" => drop(world.write(name, "new\n")),
-                "remove" => std::fs::remove_file(world.root.join(name)).expect("removed"),
-                _ => {}
-            }
-            let path = world.root.join(name);
-            world.watcher.tell(Job::Named { path: path.clone() });
-            world.watcher.tell(Job::Doubted {
-                author: A,
-                doubt: Doubt {
-                    entry: 7,
-                    paths: vec![path.clone()],
-                    removes,
-                    begun,
-                },
-            });
-            world.done();
-            let told: Vec<Report> = world.heard.try_iter().collect();
-            let case = format!("{name} {act} {removes} {begun}: {told:?}");
-            let looked = Report::Looked {
-                key: A.key,
-                entry: 7,
-                changed,
-            };
-            assert_eq!(told.last(), Some(&looked), "{case}");
-            let state = told.iter().find_map(|report| match report {
-                Report::Found { state, .. } => Some(*state),
-                _ => None,
-            });
-            assert_eq!(state, found, "{case}");
-        }
-    }
-
-    #[test]
-    fn what_a_file_was_is_known_from_when_it_was_open_named_or_told() {
-        let world = World::new();
-        for name in ["open", "named", "told", "part"] {
-            world.write(name, &format!("old {name}\n"));
-        }
-        // Large enough that a walk keeps nothing of it.
-        let big = "x".repeat(300_000);
-        world.write("big", &big);
-        world.turn("01", &["open"]);
-        world.watcher.tell(Job::Named {
-            path: world.root.join("named"),
-        });
-        world.done();
-        for name in ["open", "named"] {
-            world.write(name, "new\n");
-            world.changed(name, None);
-        }
-        world.write("told", "new\n");
-        world.changed("told", Some((Some("old told\n"), "new\n")));
-        world.write("big", &big.replacen('x', "y", 1));
-        world.changed("big", Some((Some(&big), &big.replacen('x', "y", 1))));
-        world.write("made", "new\n");
-        world.changed("made", Some((None, "new\n")));
-        std::fs::remove_file(world.root.join("part")).expect("removed");
-        world.changed("part", None);
-        assert_eq!(
-            world.undone(),
-            [
-                was("big", &big),
-                ("made".to_owned(), None),
-                was("named", "old named\n"),
-                was("open", "old open\n"),
-                was("part", "old part\n"),
-                was("told", "old told\n"),
-            ]
-        );
-    }
-
-    #[test]
-    fn a_file_that_is_named_after_it_was_written_is_known_from_before() {
-        let world = World::new();
-        world.write("open", "old\n");
-        world.turn("01", &["open"]);
-        for name in ["open", "new"] {
-            world.write(name, "written\n");
-            world.watcher.tell(Job::Named {
-                path: world.root.join(name),
-            });
-            world.changed(name, Some((None, "written\n")));
-        }
-        assert_eq!(
-            world.undone(),
-            [("new".to_owned(), None), was("open", "old\n")]
-        );
-        // What the user does between two turns is the user's.
-        world.write("open", "mine\n");
-        world.turn("02", &[]);
-        world.write("open", "agent's\n");
-        world.changed("open", None);
-        assert_eq!(world.undone(), [was("open", "mine\n")]);
-    }
-
-    #[test]
-    fn a_change_reported_twice_is_one_and_one_that_changed_nothing_is_none() {
-        let world = World::new();
-        world.write("a", "old\n");
-        world.turn("01", &[]);
-        world.changed("a", Some((Some("old\n"), "old\n")));
-        assert!(world.desk.lock().files(None).is_empty());
-        world.write("a", "new\n");
-        world.changed("a", Some((Some("old\n"), "new\n")));
-        world.changed("a", Some((Some("old\n"), "new\n")));
-        assert_eq!(world.desk.lock().files(None).len(), 1);
-        assert_eq!(world.undone(), [was("a", "old\n")]);
-    }
-
-    #[test]
-    fn what_was_decided_is_not_asked_again_when_it_is_reported_again() {
-        let world = World::new();
-        world.write("a", "old\n");
-        world.turn("01", &[]);
-        world.write("a", "new\n");
-        world.changed("a", Some((Some("old\n"), "new\n")));
-        let all = Select {
-            all: true,
-            ..Select::default()
-        };
-        assert_eq!(world.desk.lock().keep(&all).0, 1);
-        world.changed("a", Some((Some("old\n"), "new\n")));
-        assert!(world.desk.lock().files(None).is_empty());
-    }
-
-    #[test]
-    fn two_turns_at_once_are_not_taken_for_the_user() {
-        let world = World::new();
-        world.write("a", "old\n");
-        world.turn("01", &["a"]);
-        world.write("a", "new\n");
-        // Another turn begins before the first one tells of its change.
-        world.turn_of(B, "02", &["a"]);
-        world.changed("a", None);
-        assert_eq!(world.undone(), [was("a", "old\n")]);
-    }
-
-    #[test]
-    fn what_the_editor_noticed_is_the_agents_and_what_the_user_saved_the_users() {
-        let world = World::new();
-        world.write("a", "1\n2\n3\n");
-        world.write("b", "b\n");
-        world.turn("01", &["a"]);
-        world.watcher.chore(Chore::Noticed {
-            path: world.root.join("a"),
-            bytes: b"1\n2\nX\n".to_vec(),
-            state: "s".to_owned(),
-        });
-        let path = world.write("a", "mine\n1\n2\nX\n");
-        world.watcher.tell(Job::UserWrote { path, saved: true });
-        world.changed("a", None);
-        assert_eq!(world.undone(), [was("a", "mine\n1\n2\n3\n")]);
-        // One that was only opened is no change.
-        world.watcher.chore(Chore::Noticed {
-            path: world.root.join("b"),
-            bytes: b"b\n".to_vec(),
-            state: "s".to_owned(),
-        });
-        world.done();
-        assert!(world.desk.lock().files(None).is_empty());
-    }
-
-    #[test]
-    fn what_a_command_changed_is_found() {
-        let world = World::new();
-        world.write("edited", "old\n");
-        world.write("gone", "gone\n");
-        world.write("mine", "old\n");
-        world.turn("01", &[]);
-        world.write("edited", "new\n");
-        world.write("made", "made\n");
-        std::fs::remove_file(world.root.join("gone")).expect("removed");
-        let mine = world.write("mine", "the user saved this\n");
-        world.watcher.tell(Job::UserWrote {
-            path: mine,
-            saved: true,
-        });
-        world.watcher.tell(Job::CommandEnded { author: A });
-        world.done();
-        let found: Vec<(String, &str)> = world
-            .heard
-            .try_iter()
-            .filter_map(|report| match report {
-                Report::Found { path, state, .. } => {
-                    Some((path.file_name()?.to_str()?.to_owned(), state))
-                }
-                _ => None,
-            })
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("edited".to_owned(), "modified"),
-                ("gone".to_owned(), "deleted"),
-                ("made".to_owned(), "created")
-            ]
-        );
-        assert_eq!(
-            world.undone(),
-            [
-                was("edited", "old\n"),
-                was("gone", "gone\n"),
-                ("made".to_owned(), None)
-            ]
-        );
-    }
-
-    #[test]
-    fn each_turn_has_a_checkpoint_of_what_it_changed() {
-        let world = World::new();
-        world.write("a", "1\n");
-        world.write("b", "1\n");
-        for (id, text) in [("01", "2\n"), ("02", "3\n")] {
-            world.turn(id, &[]);
-            world.write("a", text);
-            world.changed("a", None);
-        }
-        let store = world.store.lock();
-        let store = store.as_ref().expect("a store");
-        let all = store.list().expect("listed");
-        assert_eq!(all.len(), 2);
-        assert!(all.iter().all(|checkpoint| checkpoint.changes.len() == 1));
-        let plan = store.plan("01").expect("planned");
-        assert_eq!(
-            plan[0].before,
-            Some(
-                Snapshot::File {
-                    bytes: b"1\n".to_vec(),
-                    mode: mode(&world)
-                }
-                .state()
-            )
-        );
-    }
-
-    fn mode(world: &World) -> u32 {
-        use std::os::unix::fs::PermissionsExt;
-        let meta = std::fs::metadata(world.root.join("b")).expect("meta");
-        meta.permissions().mode() & 0o7777
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ const MAX_FILES: usize = 20_000;
 const GIT_WAIT: Duration = Duration::from_secs(5);
 /// More than git should ever have to say.
 const MAX_OUTPUT: u64 = 16 * 1024 * 1024;
-/// Directories a walk leaves out: nobody reviews what is in them.
+/// Directories a walk leaves out: what is in them is not reviewed.
 const SKIPPED: [&str; 6] = [".git", ".hg", ".jj", "node_modules", "target", ".venv"];
 
 /// What tells that a file is another than before.

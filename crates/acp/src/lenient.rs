@@ -211,6 +211,9 @@ macro_rules! string_enum {
         }
 
         impl $name {
+            /// Those that are known, as they are written on the wire.
+            pub const NAMES: &'static [&'static str] = &[$( $text ),+];
+
             /// As it is written on the wire.
             pub fn as_str(&self) -> &str {
                 match self {

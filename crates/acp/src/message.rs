@@ -67,7 +67,7 @@ impl RpcError {
     pub const PARSE_ERROR: i64 = -32700;
     /// The JSON was no request.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// Nobody here knows this method.
+    /// This method is not known here.
     pub const METHOD_NOT_FOUND: i64 = -32601;
     /// The method is known, its params are not right.
     pub const INVALID_PARAMS: i64 = -32602;
@@ -100,7 +100,7 @@ impl RpcError {
         }
     }
 
-    /// The answer to a method nobody knows.
+    /// The answer to an unknown method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             Self::METHOD_NOT_FOUND,
@@ -410,18 +410,18 @@ pub fn parse_json(line: &[u8]) -> Result<Value, Junk> {
     };
     let junk = Junk::NotJson(error.to_string());
     let text = String::from_utf8_lossy(line);
-    let mended = match (mend_surrogates(&text), text) {
-        (Some(mended), _) | (None, Cow::Owned(mended)) => mended,
+    let repaired = match (replace_surrogates(&text), text) {
+        (Some(repaired), _) | (None, Cow::Owned(repaired)) => repaired,
         (None, Cow::Borrowed(_)) => return Err(junk),
     };
-    serde_json::from_str(&mended).map_err(|_| junk)
+    serde_json::from_str(&repaired).map_err(|_| junk)
 }
 
 /// The text with each `\ud83d` that has no other half replaced, if there is one.
 ///
 /// JavaScript writes such halves when a stream is cut inside an emoji; JSON has no meaning for them.
-fn mend_surrogates(text: &str) -> Option<String> {
-    let mut mended = String::new();
+fn replace_surrogates(text: &str) -> Option<String> {
+    let mut repaired = String::new();
     let mut copied = 0;
     let mut at = 0;
     while let Some(offset) = memchr::memchr(b'\\', text.as_bytes().get(at..)?) {
@@ -431,8 +431,8 @@ fn mend_surrogates(text: &str) -> Option<String> {
                 at += 12;
             }
             Some(0xD800..=0xDFFF) => {
-                mended.push_str(text.get(copied..at)?);
-                mended.push_str("\\ufffd");
+                repaired.push_str(text.get(copied..at)?);
+                repaired.push_str("\\ufffd");
                 at += 6;
                 copied = at;
             }
@@ -443,8 +443,8 @@ fn mend_surrogates(text: &str) -> Option<String> {
     if copied == 0 {
         return None;
     }
-    mended.push_str(text.get(copied..)?);
-    Some(mended)
+    repaired.push_str(text.get(copied..)?);
+    Some(repaired)
 }
 
 /// The number of a `\uXXXX` that starts here.

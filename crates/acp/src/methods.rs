@@ -62,7 +62,7 @@ pub const TERMINAL_RELEASE: &str = "terminal/release";
 pub const ELICITATION_CREATE: &str = "elicitation/create";
 /// What the page was for is done. A notification.
 pub const ELICITATION_COMPLETE: &str = "elicitation/complete";
-/// Whether somebody is logged in. Unstable; a notification.
+/// Whether the user is logged in. Unstable; a notification.
 pub const AUTH_STATUS_UPDATE: &str = "auth/status_update";
 /// The same, as agents send it that knew it before the schema did.
 pub const AUTH_STATUS_UPDATE_EXTENSION: &str = "_auth/status_update";

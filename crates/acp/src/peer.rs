@@ -67,7 +67,7 @@ pub enum Incoming<W> {
         /// The request.
         ticket: Ticket,
     },
-    /// An answer nobody waits for, or the cancellation of a request that is not open. Nothing is to be done.
+    /// An answer to no request, or the cancellation of a request that is not open. Nothing is to be done.
     Stray {
         /// The id it names.
         id: Id,

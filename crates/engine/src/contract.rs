@@ -3,23 +3,26 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod functions;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::agents::cli_config::CliConfig;
+use crate::agents::protocol_log::Row;
 use crate::agents::sign_in::Given;
-use crate::agents::wire_log::Row;
+use crate::decide::decided::{Answered, Decided};
 use crate::decide::decision::{Choice, PermissionOption, Phase, Plan, Question};
 use crate::inbound::serve::EditorReply;
 use crate::policy::call::{Facts, McpTool};
 use crate::policy::paths::Place;
+use crate::screen::decision_view::DecisionView;
 use crate::screen::drain::{Change, EditorRequest};
-use crate::screen::view::{
-    CommandView, ContentView, DecisionView, EntryView, Named, OptionView, Queued, Status, ToolView,
-};
+use crate::screen::entry_view::{ContentView, EntryView, ToolView};
+use crate::screen::view::{CommandView, Named, OptionView, Queued, State, Status};
 use crate::sessions::session::{Block, FileChange, PromptSpec, Usage};
 use crate::sessions::todos::Todo;
 use crate::tools::diff::Hunk;
@@ -40,6 +43,8 @@ const NAMES: &[(&str, &str)] = &[
     ("CliConfig", "CliConfig"),
     ("CommandView", "SlashCommand"),
     ("ContentView", "ToolContent"),
+    ("Answered", "Answered"),
+    ("Decided", "Decided"),
     ("DecisionView", "Decision"),
     ("EditorReply", "EditorReply"),
     ("EditorRequest", "EditorRequest"),
@@ -63,6 +68,7 @@ const NAMES: &[(&str, &str)] = &[
     ("Question", "Question"),
     ("Queued", "QueuedPrompt"),
     ("Row", "LogRow"),
+    ("State", "State"),
     ("Status", "Status"),
     ("Task", "Task"),
     ("Todo", "Todo"),
@@ -79,6 +85,7 @@ const EXTRA: &[(&str, &str)] = &[(
 #[test]
 fn the_tables_lua_sees_are_those_of_the_types() {
     let mut classes = String::new();
+    add::<State>(&mut classes, true);
     add::<Status>(&mut classes, true);
     add::<Named>(&mut classes, true);
     add::<OptionView>(&mut classes, true);
@@ -90,6 +97,8 @@ fn the_tables_lua_sees_are_those_of_the_types() {
     add::<CliConfig>(&mut classes, true);
     add::<Todo>(&mut classes, true);
     add::<EntryView>(&mut classes, true);
+    add::<Decided>(&mut classes, true);
+    add::<Answered>(&mut classes, true);
     add::<ToolView>(&mut classes, true);
     add::<Location>(&mut classes, true);
     add::<Image>(&mut classes, true);
@@ -133,49 +142,28 @@ fn add<T: JsonSchema>(classes: &mut String, to_lua: bool) {
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let schema = schema.as_value();
     let name = lua_name(&T::schema_name()).unwrap().to_owned();
-    let mut fields: Vec<(String, Value, bool)> = Vec::new();
-    match schema.get("oneOf").and_then(Value::as_array) {
-        // One class for all variants: what only some of them have may be missing.
-        Some(variants) => {
-            let mut kinds = BTreeSet::new();
-            for variant in variants {
-                for (field, of, _) in fields_of(variant) {
-                    if let Some(kind) = of.get("const") {
-                        kinds.insert(kind.to_string());
-                    } else if !fields.iter().any(|(known, ..)| *known == field) {
-                        let all = variants.iter().all(|variant| {
-                            let mut fields = fields_of(variant).into_iter();
-                            fields.any(|(name, _, required)| name == field && required)
-                        });
-                        let same = variants
-                            .iter()
-                            .filter_map(|v| v.get("properties")?.get(&field));
-                        let types: BTreeSet<String> = same.map(lua_type).collect();
-                        let mut of = of;
-                        if types.len() > 1 {
-                            of = serde_json::json!({ "x-lua": "any", "description": of.get("description") });
-                        }
-                        fields.push((field, of, all));
-                    }
-                }
-            }
-            let kinds: Vec<String> = kinds.into_iter().collect();
-            let kind = serde_json::json!({ "x-lua": kinds.join("|") });
-            fields.insert(0, ("type".to_owned(), kind, true));
-        }
-        None => fields = fields_of(schema),
-    }
+    let defs = schema.get("$defs").cloned().unwrap_or_default();
     classes.push('\n');
     if let Some(about) = schema.get("description").and_then(Value::as_str) {
         classes.push_str(&format!("---{}\n", about.replace('\n', " ")));
     }
+    if let Some(words) = words(schema) {
+        classes.push_str(&format!("---@alias cursor_agent.{name} {words}\n"));
+        return;
+    }
+    let mut fields = fields_of(schema, &defs);
+    if let Some(variants) = schema.get("oneOf").and_then(Value::as_array) {
+        // The flattened enum stands first in the structs that have one, and so does its tag.
+        fields.splice(0..0, of_variants(variants, &defs));
+    }
     classes.push_str(&format!("---@class (exact) cursor_agent.{name}\n"));
     for (field, of, required) in fields {
-        let mut kind = lua_type(&of);
+        let mut kind = lua_type(&of, &defs);
         if !required && !kind.ends_with('?') && kind != "any" {
             kind.push('?');
         }
         let about = of.get("description").and_then(Value::as_str);
+        let about = about.filter(|about| !about.is_empty());
         let about = about.map(|about| format!(" {}", about.replace('\n', " ")));
         classes.push_str(&format!(
             "---@field {field} {kind}{}\n",
@@ -189,20 +177,76 @@ fn add<T: JsonSchema>(classes: &mut String, to_lua: bool) {
     }
 }
 
-fn fields_of(schema: &Value) -> Vec<(String, Value, bool)> {
+/// The fields of an enum with a tag. One class has those of all variants, since the type checker cannot tell variants apart by
+/// a tag: what not all of them have may be missing, and says whose it is.
+fn of_variants(variants: &[Value], defs: &Value) -> Vec<(String, Value, bool)> {
+    let mut tag = (String::new(), BTreeSet::new());
+    let mut all: Vec<(String, Vec<String>, Vec<Value>, bool)> = Vec::new();
+    for variant in variants {
+        let fields = fields_of(variant, defs);
+        let mut kind = String::new();
+        for (name, of, _) in &fields {
+            if let Some(word) = of.get("const") {
+                kind = word.as_str().unwrap_or_default().to_owned();
+                tag.0.clone_from(name);
+                tag.1.insert(word.to_string());
+            }
+        }
+        for (name, of, required) in fields {
+            if name == tag.0 {
+                continue;
+            }
+            match all.iter_mut().find(|(known, ..)| *known == name) {
+                Some((_, kinds, types, always)) => {
+                    kinds.push(kind.clone());
+                    types.push(of);
+                    *always &= required;
+                }
+                None => all.push((name, vec![kind.clone()], vec![of], required)),
+            }
+        }
+    }
+    let words: Vec<String> = tag.1.into_iter().collect();
+    let mut fields = vec![(tag.0, json!({ "x-lua": words.join("|") }), true)];
+    for (name, kinds, types, always) in all {
+        let everywhere = kinds.len() == variants.len();
+        let about = types[0].get("description").and_then(Value::as_str);
+        let whose = (!everywhere).then(|| format!("({})", kinds.join(", ")));
+        let about: Vec<&str> = whose.as_deref().into_iter().chain(about).collect();
+        let always = always && types.iter().all(|of| !lua_type(of, defs).ends_with('?'));
+        let spelled = types.iter().map(|of| lua_type(of, defs));
+        let spelled: BTreeSet<String> = spelled
+            .map(|kind| kind.trim_end_matches('?').to_owned())
+            .collect();
+        let kind = if spelled.len() == 1 {
+            spelled.into_iter().next().unwrap_or_default()
+        } else {
+            "any".to_owned()
+        };
+        let of = json!({ "x-lua": kind, "description": about.join(" ") });
+        fields.push((name, of, everywhere && always));
+    }
+    fields
+}
+
+/// The fields of a struct, or of a variant.
+fn fields_of(schema: &Value, defs: &Value) -> Vec<(String, Value, bool)> {
     let none = Map::new();
-    let all = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .unwrap_or(&none);
+    let own = schema.get("properties").and_then(Value::as_object);
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    all.iter()
+    let own = own.unwrap_or(&none).iter();
+    let mut all: Vec<_> = own
         .map(|(name, of)| (name.clone(), of.clone(), required.contains(&name.as_str())))
-        .collect()
+        .collect();
+    // What is flattened into it.
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let of = reference.and_then(|to| defs.get(to.rsplit('/').next()?));
+    all.extend(of.into_iter().flat_map(|of| fields_of(of, defs)));
+    all
 }
 
 fn lua_name(rust: &str) -> Option<&'static str> {
@@ -210,24 +254,57 @@ fn lua_name(rust: &str) -> Option<&'static str> {
     names.get(rust).copied()
 }
 
-fn lua_type(of: &Value) -> String {
+/// An enum that is one of some words, as Lua spells it.
+fn words(of: &Value) -> Option<String> {
+    let all: Vec<&Value> = match (of.get("oneOf"), of.get("enum")) {
+        (Some(Value::Array(variants)), _) => variants
+            .iter()
+            .flat_map(
+                |variant| match (variant.get("const"), variant.get("enum")) {
+                    (Some(word), _) => vec![Some(word)],
+                    (_, Some(Value::Array(words))) => words.iter().map(Some).collect(),
+                    _ => vec![None],
+                },
+            )
+            .collect::<Option<_>>()?,
+        (_, Some(Value::Array(words))) => words.iter().collect(),
+        _ => return None,
+    };
+    let all: Vec<String> = all.into_iter().map(ToString::to_string).collect();
+    Some(all.join("|"))
+}
+
+/// An enum whose known words an agent may add to, as Lua spells it.
+pub fn open(names: &[&str]) -> String {
+    let known: String = names.iter().map(|name| format!("\"{name}\"|")).collect();
+    known + "string"
+}
+
+/// `defs` are the types it refers to.
+fn lua_type(of: &Value, defs: &Value) -> String {
     if let Some(given) = of.get("x-lua").and_then(Value::as_str) {
         return given.to_owned();
     }
     if let Some(reference) = of.get("$ref").and_then(Value::as_str) {
         let rust = reference.rsplit('/').next().unwrap_or_default();
+        if let Some(name) = lua_name(rust) {
+            return format!("cursor_agent.{name}");
+        }
         // The other numbers things go by are just numbers there.
-        return lua_name(rust).map_or_else(
-            || "integer".to_owned(),
-            |name| format!("cursor_agent.{name}"),
-        );
+        return defs
+            .get(rust)
+            .and_then(words)
+            .unwrap_or_else(|| "integer".to_owned());
+    }
+    if let Some(words) = words(of) {
+        return words;
     }
     if let Some(choices) = of.get("anyOf").and_then(Value::as_array) {
         let is_null = |choice: &&Value| choice.get("type") == Some(&Value::from("null"));
         let some: Vec<String> = choices
             .iter()
             .filter(|choice| !is_null(choice))
-            .map(lua_type)
+            .map(|choice| lua_type(choice, defs))
             .collect();
         let optional = choices.iter().any(|choice| is_null(&choice));
         return some.join("|") + if optional { "?" } else { "" };
@@ -248,15 +325,18 @@ fn lua_type(of: &Value) -> String {
             Some(items) => {
                 let items = items.iter().enumerate();
                 let items: Vec<String> = items
-                    .map(|(at, item)| format!("[{}]: {}", at + 1, lua_type(item)))
+                    .map(|(at, item)| format!("[{}]: {}", at + 1, lua_type(item, defs)))
                     .collect();
                 format!("{{ {} }}", items.join(", "))
             }
-            None => format!("{}[]", lua_type(of.get("items").unwrap_or(&Value::Null))),
+            None => format!(
+                "{}[]",
+                lua_type(of.get("items").unwrap_or(&Value::Null), defs)
+            ),
         },
         Some("object") => format!(
             "table<string, {}>",
-            lua_type(of.get("additionalProperties").unwrap_or(&Value::Null))
+            lua_type(of.get("additionalProperties").unwrap_or(&Value::Null), defs)
         ),
         _ => "any".to_owned(),
     };

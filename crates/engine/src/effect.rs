@@ -7,7 +7,7 @@ use crate::agents::launch::Launch;
 use crate::ids::{AccessId, DecisionId, EditorId, Key, Proc, ResultId};
 use crate::policy::Case;
 use crate::secrets::Secrets;
-use crate::sessions::mcp::Asked;
+use crate::sessions::mcp::ServersWanted;
 use crate::tools::diff::Diff;
 
 /// One thing to do. None of them blocks the caller.
@@ -27,7 +27,7 @@ pub enum Effect {
     ReadMcp {
         key: Key,
         proc: Proc,
-        asked: Box<Asked>,
+        wanted: Box<ServersWanted>,
     },
     /// Read or write a file that is in no buffer.
     /// `real` is where the path led when it was judged; when it leads elsewhere by now, nothing is done.
@@ -59,6 +59,16 @@ pub enum Effect {
         session_id: String,
         env: BTreeMap<String, String>,
     },
+    /// Read what is stored of a session; with an environment also what Cursor's CLI has, started with these variables.
+    Recall {
+        key: Key,
+        session_id: String,
+        agent: String,
+        cwd: String,
+        env: Option<BTreeMap<String, String>>,
+    },
+    /// There is something to be written down.
+    Remember,
     /// These must not be seen in logs and exports from now on.
     Hide(Secrets),
     /// Write a line to the log file.
@@ -86,7 +96,7 @@ pub enum Timer {
     /// The replay of a loaded session may have come to its end; `heard` counts what had arrived.
     Replay { key: Key, heard: u64 },
     /// Something that was set before the first prompt should have been answered.
-    Settle { key: Key, step: u64 },
+    Set { key: Key, step: u64 },
     /// A cancelled turn should have ended.
     Cancel { key: Key, turn: u64 },
     /// The agent should have written down by now how full the context is.
@@ -94,16 +104,28 @@ pub enum Timer {
 }
 
 /// What to do with a file on disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
 pub enum DiskOp {
     /// Read it, all of it or `limit` lines from `line` on (from 1).
     Read {
+        /// Absolute.
         path: String,
+        /// First line, from 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<u64>,
+        /// How many lines.
+        #[serde(skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
     },
     /// Write it, directories included.
-    Write { path: String, content: String },
+    Write {
+        /// Absolute.
+        path: String,
+        /// The new text.
+        content: String,
+    },
 }
 
 /// Two texts to compare, and whose content the answer is.

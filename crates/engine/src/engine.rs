@@ -1,6 +1,6 @@
 //! The engine: every agent, session and decision, and what is to be done about them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use acp::message::{Id, Junk, Message, RpcError};
@@ -10,16 +10,19 @@ use serde_json::{Value, json};
 
 use crate::agents::agent::{Agent, AgentSpec, Link, Waiter};
 use crate::agents::env::Env;
-use crate::agents::wire_log::Dir;
-use crate::decide::decision::Decision;
+use crate::agents::protocol_log::Dir;
+use crate::decide::decided::How;
+use crate::decide::life::Decisions;
 use crate::effect::{DiffJob, DiskOp, Effect};
-use crate::ids::{AccessId, AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
-use crate::inbound::access::Access;
+use crate::error::Error;
+use crate::ids::{AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
+use crate::inbound::access::Accesses;
 use crate::policy::Policy;
 use crate::policy::paths::absolute;
 use crate::screen::outbox::{Outbox, Wake};
 use crate::screen::view::Status;
 use crate::sessions::entry::{Body, Level};
+use crate::sessions::memory::Memory;
 use crate::sessions::session::{Session, Wanted};
 use crate::sessions::transcript::Touched;
 use crate::sessions::watching::Watched;
@@ -56,14 +59,10 @@ pub enum News {
     /// A decision waits.
     Decision { id: DecisionId },
     /// A decision is over.
-    Decided {
-        id: DecisionId,
-        key: Key,
-        how: &'static str,
-    },
+    Decided { id: DecisionId, key: Key, how: How },
     /// A request to the editor.
     Editor { id: EditorId, op: DiskOp },
-    /// A request to the editor is void: somebody else answered it, or nobody waits for it.
+    /// A request to the editor is void: it was answered elsewhere, or the answer is no longer wanted.
     Withdrawn { id: EditorId },
     /// The answer to a call of the user's.
     Result {
@@ -104,7 +103,7 @@ pub struct EditorCall {
     /// Where it is on its way to the editor.
     pub(crate) way: Way,
     /// The editor left it to the disk, which is busy with it.
-    pub on_disk: bool,
+    pub left_to_disk: bool,
 }
 
 /// Where a call is on its way to the editor, which hears the calls of one agent in the order they came.
@@ -122,40 +121,34 @@ pub(crate) enum Way {
 #[derive(Debug, Default)]
 pub struct Engine {
     pub(crate) now: Now,
-    pub(crate) env: Env,
+    env: Env,
     pub(crate) agents: Tracked<AgentId, Agent>,
     pub(crate) sessions: Tracked<Key, Session>,
-    pub(crate) decisions: Tracked<DecisionId, Decision>,
+    pub(crate) decisions: Decisions,
     pub(crate) terminals: Terminals,
-    /// The tool call that shows a terminal.
-    pub(crate) shown_terminals: HashMap<u64, (Key, usize)>,
     pub(crate) editor: HashMap<EditorId, EditorCall>,
     /// What 'fileencodings' has, as the editor said last.
     pub(crate) encodings: Vec<String>,
-    /// What is being judged.
-    pub(crate) accesses: BTreeMap<AccessId, Access>,
+    pub(crate) accesses: Accesses,
     pub(crate) policy: Arc<Policy>,
     pub(crate) outbox: Outbox<News>,
     /// The status of each session as the editor knows it.
     pub(crate) told: HashMap<Key, Box<Status>>,
     pub(crate) effects: Vec<Effect>,
+    /// What is to be written down.
+    pub(crate) memory: Memory,
     /// What the review has yet to hear.
     pub(crate) watched: Vec<Watched>,
     /// Commands whose program has no `acp`.
     pub(crate) without_acp: HashSet<Vec<String>>,
-    pub(crate) last_agent: AgentId,
-    pub(crate) last_key: Key,
-    pub(crate) last_decision: DecisionId,
+    last_agent: AgentId,
+    last_key: Key,
     pub(crate) last_prompt: PromptId,
     pub(crate) last_editor: EditorId,
-    pub(crate) last_access: AccessId,
-    pub(crate) last_result: ResultId,
+    last_result: ResultId,
     /// The editor is going away: nothing is started any more.
-    pub(crate) closing: bool,
+    closing: bool,
 }
-
-/// What a user can be told about a call that cannot be done.
-pub type Refused = String;
 
 /// An agent, for a list of what runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,6 +185,21 @@ impl Engine {
         self.effects.push(Effect::Log { level, text });
     }
 
+    /// Whether the editor is going away: nothing is started any more.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// A key for one more session.
+    pub(crate) fn next_key(&mut self) -> Key {
+        self.last_key.advance()
+    }
+
+    /// What agents inherit.
+    pub(crate) fn env(&self) -> Env {
+        self.env
+    }
+
     /// Sets the time for the calls that follow.
     pub fn set_now(&mut self, now: Now) {
         self.now = now;
@@ -199,6 +207,10 @@ impl Engine {
 
     /// What is to be done, in order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.note_changes();
+        if self.memory.asks() {
+            self.effects.push(Effect::Remember);
+        }
         std::mem::take(&mut self.effects)
     }
 
@@ -209,25 +221,22 @@ impl Engine {
     }
 
     /// Makes a session: on a process that runs already for this agent and directory, or on a new one.
-    pub fn open(&mut self, spec: AgentSpec, wanted: Wanted) -> Result<Key, Refused> {
+    pub fn open(&mut self, spec: AgentSpec, wanted: Wanted) -> Result<Key, Error> {
         if self.closing {
-            return Err("Neovim is closing".to_owned());
+            return Err(Error::Closing);
         }
         if spec.command.is_empty() {
-            return Err(format!(
-                "agents.{}.command is empty: give the program and its arguments",
-                spec.agent
-            ));
+            return Err(Error::NoCommand { agent: spec.agent });
         }
         let known = self
             .agents
             .values()
-            .find(|agent| agent.spec == spec)
-            .map(|agent| agent.id);
+            .find(|agent| *agent.spec() == spec)
+            .map(|agent| agent.id());
         if let Some(load) = &wanted.load {
-            let mut mine = self.sessions.values().filter(|s| Some(s.agent) == known);
+            let mut mine = self.sessions.values().filter(|s| Some(s.agent()) == known);
             if mine.any(|s| s.is_called(load)) {
-                return Err(format!("session {load} is open already"));
+                return Err(Error::OpenAlready { id: load.clone() });
             }
         }
         let id = known.unwrap_or_else(|| {
@@ -238,13 +247,14 @@ impl Engine {
         });
         if let Some(agent) = self.agents.get_mut(&id) {
             agent.learn_servers(&wanted.mcp_servers);
-            self.effects.push(Effect::Hide(agent.secrets.clone()));
+            self.effects.push(Effect::Hide(agent.secrets().clone()));
         }
         let lookup = wanted.lookup;
-        let key = self.last_key.advance();
+        let key = self.next_key();
         self.sessions
             .insert(key, Session::new(key, id, spec.cwd, wanted));
-        match self.agents.get(&id).map(|agent| &agent.link) {
+        self.recall(key);
+        match self.agents.get(&id).map(|agent| agent.link()) {
             Some(Link::Ready) if !lookup => self.begin(key),
             Some(Link::Ready | Link::Starting(_)) => {}
             _ => self.start(id),
@@ -253,24 +263,22 @@ impl Engine {
     }
 
     /// Ends a session, and its process when it was the last one on it.
-    pub fn close(&mut self, key: Key) -> Result<(), Refused> {
-        self.end_decisions(|decision| decision.key == key, "cancelled");
+    pub fn close(&mut self, key: Key) -> Result<(), Error> {
+        self.end_decisions(|decision| decision.key == key);
         self.cancel_accesses(|access| access.key == key);
         self.release_terminals(|terminal| terminal.key == key);
-        let session = self.sessions.remove(&key).ok_or_else(|| no_session(key))?;
-        let id = session.agent;
-        let others = self.sessions.values().any(|other| other.agent == id);
+        self.note_changes();
+        let session = self.sessions.remove(&key).ok_or(Error::NoSession(key))?;
+        let id = session.agent();
+        let others = self.sessions.values().any(|other| other.agent() == id);
         let mut offers_close = false;
         if let Some(agent) = self.agents.get_mut(&id) {
-            offers_close = agent.caps.session.close && agent.link == Link::Ready;
-            // One that is being loaded has its id already; what subagents of it still say is nobody's either.
-            let ids = agent.sessions.extract_if(|_, owner| *owner == key);
-            agent.closed.extend(ids.map(|(id, _)| id));
-            let ids = agent.subagents.extract_if(|_, (owner, _)| *owner == key);
-            agent.closed.extend(ids.map(|(id, _)| id));
+            offers_close = agent.caps().session.close && *agent.link() == Link::Ready;
+            // One that is being loaded has its id already; what subagents of it still say has no place either.
+            agent.close_session(key);
         }
-        if let Some(session_id) = session.session_id {
-            if session.turn.is_some() {
+        if let Some(session_id) = session.session_id().cloned() {
+            if session.turn().is_some() {
                 self.notify(
                     id,
                     acp::methods::SESSION_CANCEL,
@@ -291,27 +299,28 @@ impl Engine {
         if !others {
             self.end_process(id);
         }
+        self.memory.keep(session);
         Ok(())
     }
 
     /// Ends the process; sessions and transcripts stay.
-    pub fn stop(&mut self, key: Key) -> Result<(), Refused> {
-        let id = self.session(key)?.agent;
+    pub fn stop(&mut self, key: Key) -> Result<(), Error> {
+        let id = self.session(key)?.agent();
         if self.agents.get(&id).is_some_and(Agent::is_up) {
             self.lose_sessions(id, None);
             self.end_process(id);
             Ok(())
         } else {
-            Err("the agent is not running".to_owned())
+            Err(Error::NotRunning)
         }
     }
 
-    /// Starts the process anew and goes on with its sessions.
-    pub fn restart(&mut self, key: Key) -> Result<(), Refused> {
-        let id = self.session(key)?.agent;
+    /// Starts the process again and continues its sessions.
+    pub fn restart(&mut self, key: Key) -> Result<(), Error> {
+        let id = self.session(key)?.agent();
         // The program may be another one by now.
         if let Some(agent) = self.agents.get(&id) {
-            self.without_acp.remove(&agent.spec.command);
+            self.without_acp.remove(&agent.spec().command);
         }
         if self.agents.get(&id).is_some_and(Agent::is_up) {
             self.lose_sessions(id, None);
@@ -324,12 +333,12 @@ impl Engine {
     /// The editor goes away: everybody who waits is told, every process is asked to end.
     pub fn shutdown(&mut self) {
         self.closing = true;
-        self.end_decisions(|_| true, "cancelled");
+        self.end_decisions(|_| true);
         let running: Vec<(AgentId, Option<acp::types::SessionId>)> = self
             .sessions
             .values()
-            .filter(|s| s.turn.is_some())
-            .map(|s| (s.agent, s.session_id.clone()))
+            .filter(|s| s.turn().is_some())
+            .map(|s| (s.agent(), s.session_id().cloned()))
             .collect();
         for (id, session_id) in running {
             if let Some(session_id) = session_id {
@@ -365,11 +374,16 @@ impl Engine {
     /// What there is to say of an agent beside its process.
     pub fn about(&self, id: AgentId) -> Option<About> {
         let agent = self.agents.get(&id)?;
-        let mine = self.sessions.values().filter(|session| session.agent == id);
+        let mine = self
+            .sessions
+            .values()
+            .filter(|session| session.agent() == id);
         Some(About {
-            agent: agent.spec.agent.clone(),
-            cwd: agent.spec.cwd.clone(),
-            sessions: mine.filter(|session| session.session_id.is_some()).count(),
+            agent: agent.spec().agent.clone(),
+            cwd: agent.spec().cwd.clone(),
+            sessions: mine
+                .filter(|session| session.session_id().is_some())
+                .count(),
         })
     }
 
@@ -382,7 +396,7 @@ impl Engine {
     pub fn on_line(&mut self, proc: Proc, line: &[u8], messages: Vec<Result<Message, Junk>>) {
         let now = self.now.mono_ms;
         let Some(agent) = self.live(proc) else { return };
-        agent.log.push(now, Dir::In, line);
+        agent.protocol_log_mut().push(now, Dir::In, line);
         for message in messages {
             let Some(agent) = self.live(proc) else { return };
             if let Err(Junk::Unreadable { id, method, why }) = &message {
@@ -392,19 +406,19 @@ impl Engine {
             let Ok(message) = message else {
                 // Never answered: some agents print banners and warnings to stdout.
                 let whole = &line[..line.len().min(MASKED_BYTES)];
-                let mut shown = agent.secrets.mask(&String::from_utf8_lossy(whole));
+                let mut shown = agent.secrets().mask(&String::from_utf8_lossy(whole));
                 shown.truncate(shown.floor_char_boundary(JUNK_BYTES));
-                let name = agent.spec.agent.clone();
+                let name = agent.spec().agent.clone();
                 // Some say why they end right there.
                 agent.push_stderr(&shown);
                 self.log("info", format!("{name}: not a message: {shown}"));
                 continue;
             };
             let mut message = message;
-            agent.paths.receive(&mut message);
+            agent.paths_mut().receive(&mut message);
             let is_up = agent.is_up();
-            match agent.peer.receive(message) {
-                // It was let go: nothing can be written to it any more, and nobody is to be asked for it.
+            match agent.peer_mut().receive(message) {
+                // It was let go: nothing can be written to it any more, and the user is not asked about it.
                 Incoming::Request { .. } if !is_up => {}
                 Incoming::Request {
                     ticket,
@@ -417,7 +431,7 @@ impl Engine {
                 Incoming::Response { waiter, result, .. } => self.on_response(proc, waiter, result),
                 Incoming::Cancelled { ticket } => self.on_withdrawn(proc, ticket),
                 Incoming::Stray { id } => {
-                    self.log("info", format!("an answer nobody waits for: {id:?}"))
+                    self.log("info", format!("an answer to no request: {id:?}"))
                 }
             }
         }
@@ -427,7 +441,7 @@ impl Engine {
     fn on_unreadable(&mut self, proc: Proc, id: Option<Id>, method: &str, why: &str) {
         let Some(agent) = self.live(proc) else { return };
         let method = text::label(method, 80);
-        let name = agent.spec.agent.clone();
+        let name = agent.spec().agent.clone();
         let answered = id.is_some() && agent.is_up();
         self.log("warn", format!("{name}: {method} cannot be read: {why}"));
         if let Some(id) = id.filter(|_| answered) {
@@ -452,8 +466,8 @@ impl Engine {
     /// The agent reads nothing of what was written to it, of which so many bytes wait; None: it reads again.
     pub fn on_stalled(&mut self, proc: Proc, bytes: Option<usize>) {
         let Some(agent) = self.live(proc) else { return };
-        agent.stalled = bytes.is_some();
-        let name = agent.spec.agent.clone();
+        agent.set_stalled(bytes.is_some());
+        let name = agent.spec().agent.clone();
         let keys = self.keys_of(proc.agent);
         let Some(bytes) = bytes else { return };
         let text = format!(
@@ -473,7 +487,7 @@ impl Engine {
         let Some(agent) = self.live(proc) else { return };
         let text = format!(
             "{} sent a message of {} MiB, more than the {} MiB this plugin takes; it was skipped. If the turn does not go on, :CursorAgent cancel",
-            agent.spec.agent,
+            agent.spec().agent,
             bytes / (1024 * 1024),
             acp::MAX_LINE_BYTES / (1024 * 1024)
         );
@@ -489,7 +503,9 @@ impl Engine {
     pub fn on_stderr(&mut self, proc: Proc, line: &str) {
         let now = self.now.mono_ms;
         if let Some(agent) = self.live(proc) {
-            agent.log.push(now, Dir::Stderr, line.as_bytes());
+            agent
+                .protocol_log_mut()
+                .push(now, Dir::Stderr, line.as_bytes());
             agent.push_stderr(line);
         }
     }
@@ -498,7 +514,7 @@ impl Engine {
     pub fn stderr_tail(&self, proc: Proc) -> Vec<String> {
         self.agents
             .get(&proc.agent)
-            .map(|agent| agent.stderr.iter().cloned().collect())
+            .map(|agent| agent.stderr().cloned().collect())
             .unwrap_or_default()
     }
 
@@ -506,7 +522,7 @@ impl Engine {
     pub fn on_diff(&mut self, job: &DiffJob, result: Diff) {
         // It may be another one by now, or just what is shown already.
         let session = self.sessions.get(&job.key);
-        let tool = session.and_then(|session| session.transcript.get(job.entry)?.tool());
+        let tool = session.and_then(|session| session.transcript().get(job.entry)?.tool());
         let is_news = tool
             .and_then(|tool| tool.content.get(job.content))
             .is_some_and(|content| match content {
@@ -521,7 +537,7 @@ impl Engine {
             return;
         };
         let tool = session
-            .transcript
+            .transcript_mut()
             .get_mut(job.entry)
             .and_then(|entry| entry.tool_mut());
         let Some(tool) = tool else { return };
@@ -530,40 +546,38 @@ impl Engine {
         };
         *diff = Some(result);
         let path = path.clone();
-        if tool.has_edited() {
-            let hunks = tool.hunks_of(&path);
-            let path = absolute(&session.cwd, self.policy.home(), &path);
-            if let Some(change) = session.changes.iter_mut().find(|c| c.path == path) {
-                change.hunks = hunks;
-            }
-        }
+        let hunks = tool.has_edited().then(|| tool.hunks_of(&path));
         let decision = tool.decision;
+        if let Some(hunks) = hunks {
+            let path = absolute(session.cwd(), self.policy.home(), &path);
+            session.set_hunks(&path, hunks);
+        }
         if let Some(id) = decision
             && self
                 .decisions
-                .get(&id)
+                .get(id)
                 .is_some_and(|decision| decision.checked)
         {
             self.announce(id);
         }
     }
 
-    pub(crate) fn session(&self, key: Key) -> Result<&Session, Refused> {
-        self.sessions.get(&key).ok_or_else(|| no_session(key))
+    pub(crate) fn session(&self, key: Key) -> Result<&Session, Error> {
+        self.sessions.get(&key).ok_or(Error::NoSession(key))
     }
 
     /// The agent of a process that is the running one; news of an older one no longer counts.
     pub(crate) fn live(&mut self, proc: Proc) -> Option<&mut Agent> {
         self.agents
             .get_mut(&proc.agent)
-            .filter(|agent| agent.generation == proc.generation)
+            .filter(|agent| agent.generation() == proc.generation)
     }
 
     pub(crate) fn keys_of(&self, id: AgentId) -> Vec<Key> {
         self.sessions
             .values()
-            .filter(|session| session.agent == id)
-            .map(|session| session.key)
+            .filter(|session| session.agent() == id)
+            .map(|session| session.key())
             .collect()
     }
 
@@ -576,7 +590,7 @@ impl Engine {
         waiter: Waiter,
     ) -> Option<CallId> {
         let agent = self.agents.get_mut(&id)?;
-        let (call, line) = agent.peer.request(method, params, waiter);
+        let (call, line) = agent.peer_mut().request(method, params, waiter);
         self.write(id, line);
         Some(call)
     }
@@ -584,7 +598,7 @@ impl Engine {
     /// Sends a notification.
     pub(crate) fn notify(&mut self, id: AgentId, method: &str, params: impl Serialize) {
         if let Some(agent) = self.agents.get(&id) {
-            let line = agent.peer.notify(method, params);
+            let line = agent.peer().notify(method, params);
             self.write(id, line);
         }
     }
@@ -593,7 +607,7 @@ impl Engine {
     pub(crate) fn respond(&mut self, proc: Proc, ticket: Ticket, result: Result<Value, RpcError>) {
         let line = self
             .live(proc)
-            .and_then(|agent| agent.peer.answer(ticket, result));
+            .and_then(|agent| agent.peer_mut().answer(ticket, result));
         if let Some(line) = line {
             self.write(proc.agent, line);
         }
@@ -603,7 +617,7 @@ impl Engine {
     pub(crate) fn respond_with(&mut self, proc: Proc, ticket: Ticket, result: &impl Serialize) {
         let line = self
             .live(proc)
-            .and_then(|agent| agent.peer.answer_ok(ticket, result));
+            .and_then(|agent| agent.peer_mut().answer_ok(ticket, result));
         if let Some(line) = line {
             self.write(proc.agent, line);
         }
@@ -612,8 +626,8 @@ impl Engine {
     fn write(&mut self, id: AgentId, line: Vec<u8>) {
         let now = self.now.mono_ms;
         if let Some(agent) = self.agents.get_mut(&id) {
-            let line = agent.paths.send(line);
-            agent.log.push(now, Dir::Out, &line);
+            let line = agent.paths_mut().send(line);
+            agent.protocol_log_mut().push(now, Dir::Out, &line);
             let proc = agent.proc();
             self.effects.push(Effect::Write { proc, line });
         }
@@ -625,7 +639,7 @@ impl Engine {
             return;
         };
         if agent.is_up() {
-            agent.link = Link::Stopped;
+            agent.let_go();
             let proc = agent.proc();
             self.let_go(proc, END_GRACE_MS);
         }
@@ -634,7 +648,7 @@ impl Engine {
     /// Answers what the process still waits for and closes its stdin; whoever waits for it is told.
     pub(crate) fn let_go(&mut self, proc: Proc, grace_ms: u64) {
         let Some(agent) = self.live(proc) else { return };
-        let lines = agent.peer.answer_all(&RpcError::cancelled());
+        let lines = agent.peer_mut().answer_all(&RpcError::cancelled());
         for line in lines {
             self.write(proc.agent, line);
         }
@@ -647,11 +661,12 @@ impl Engine {
     /// Calls of a process that is gone will not be answered: the user's own get an error instead.
     pub(crate) fn forget_calls(&mut self, proc: Proc) {
         let Some(agent) = self.live(proc) else { return };
-        let name = agent.spec.agent.clone();
-        for (_, waiter) in agent.peer.close().waiters {
+        let name = agent.spec().agent.clone();
+        for (_, waiter) in agent.peer_mut().close().waiters {
             if let Waiter::List { result: id, .. }
             | Waiter::Delete { result: id }
-            | Waiter::Logout { result: id } = waiter
+            | Waiter::Logout { result: id }
+            | Waiter::LogIn { result: id, .. } = waiter
             {
                 let result = Err(format!("{name} stopped before it answered"));
                 self.push(News::Result { id, result }, Wake::Now);
@@ -669,8 +684,10 @@ impl Engine {
     pub(crate) fn note_changes(&mut self) {
         for key in self.sessions.take_touched() {
             let session = self.sessions.get_unseen(&key);
-            let touched = session.map(|session| session.transcript.take_touched());
-            for touched in touched.unwrap_or_default() {
+            let touched = session.map(|session| session.transcript_mut().take_touched());
+            let touched = touched.unwrap_or_default();
+            self.memory.note(key, &touched);
+            for touched in touched {
                 match touched {
                     Touched::Grew { entry, .. } => self.outbox.append(key, entry),
                     Touched::Entry(entry) => self.outbox.entry(key, entry),
@@ -726,7 +743,7 @@ impl Engine {
         let session_id = self
             .sessions
             .get(&key)
-            .and_then(|session| session.session_id.as_ref());
+            .and_then(|session| session.session_id());
         if let (Value::Object(data), Some(id)) = (&mut data, session_id) {
             data.insert("session_id".to_owned(), json!(id));
         }
@@ -738,9 +755,9 @@ impl Engine {
         let Some(session) = self.sessions.get(&key) else {
             return;
         };
-        let goes_on = |at: usize| status == "completed" && session.transcript.is_at_work(at);
+        let goes_on = |at: usize| status == "completed" && session.transcript().is_at_work(at);
         let open: Vec<usize> = session
-            .transcript
+            .transcript()
             .entries()
             .iter()
             .enumerate()
@@ -754,7 +771,7 @@ impl Engine {
         for &at in &open {
             self.assume_ended(key, at, status != "completed");
             let session = self.sessions.get_mut(&key);
-            if let Some(entry) = session.and_then(|session| session.transcript.get_mut(at)) {
+            if let Some(entry) = session.and_then(|session| session.transcript_mut().get_mut(at)) {
                 entry.done = true;
                 entry.duration_ms = Some(self.now.wall_ms.saturating_sub(entry.started_ms));
                 if let Some(tool) = entry.tool_mut() {
@@ -770,8 +787,4 @@ impl Engine {
             }
         }
     }
-}
-
-pub(crate) fn no_session(key: Key) -> Refused {
-    format!("there is no session {}: :CursorAgent new starts one", key.0)
 }

@@ -4,28 +4,32 @@
 //! as an [`effect`]; what the editor has to hear is noted for the [`screen`]. `engine.rs` has the state and the calls
 //! that concern all of it. The rest is in rooms:
 //!
-//! - [`agents`] — a process and its wire: `agent.rs` (what is known of one), `launch.rs` (how it is started, how it ended),
+//! - [`agents`] — a process and its wire: `agent.rs` (what is known of one, the last lines of its stderr too), `launch.rs` (how it is started, how it ended),
 //!   `connect.rs` (handshake, login), `sign_in.rs` (the key or token Cursor is started with), `failure.rs` (one that is
 //!   gone), `fallback.rs` (a program without `acp`), `cli_config.rs` (Cursor's own settings), `paths.rs` (those of an agent elsewhere), `env.rs` (what agents
-//!   inherit), `wire_log.rs` (what went over the wire).
+//!   inherit), `protocol_log.rs` (what went over the wire).
 //! - [`sessions`] — a conversation: `session.rs`, `update.rs` (what an update does to it: pure), `start.rs` (new,
 //!   load, resume, list), `switch.rs` (modes, models,
 //!   options), `turn.rs` (prompts, queue, cancel), `told_failure.rs` (failures told as answers), `transcript.rs` and
 //!   `entry.rs`, `subagents.rs` (sessions inside sessions), `todos.rs`, `context.rs` (how full the context is),
-//!   `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears).
-//! - [`tools`] — tool calls: `tool_call.rs`, `tool_result.rs`, `refused.rs` (calls Cursor stopped itself), `diff.rs` (its
-//!   words, its headers), `output.rs` (what a command wrote, as a terminal would show it), `terminals.rs`.
+//!   `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears), `memory.rs` (what is written down and brought
+//!   back), `stored.rs` (entries on disk), `reconcile.rs` (a replay against what is stored).
+//! - [`tools`] — tool calls: `tool_call.rs`, `tool_result.rs`, `refused.rs` (calls Cursor stopped itself), `diff.rs` (hunks,
+//!   and how many lines came and went; `diff_words.rs`, `diff_header.rs`), `output.rs` (text that grows, kept whole, with
+//!   what a screen shows of it), `terminals.rs` (commands run for agents, the cap on their output).
 //! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: permissions, files, terminals,
 //!   forms), `access.rs` (files and commands held against the rules first), `cursor.rs` (Cursor's own methods).
-//! - [`decide`] — what needs the user: `life.rs` (asked, judged, shown, answered, withdrawn, recorded), `decision.rs` (what
+//! - [`decide`] — what needs the user: `life.rs` (asked, judged, shown, answered, withdrawn, recorded), `decided.rs` (the record), `decision.rs` (what
 //!   can be asked, which option an answer means, what goes back), `conflict.rs` (unsaved text an agent would write over).
-//! - [`policy`] — rules, the fence around the workspace, paths, and what a call is about.
-//! - [`screen`] — `outbox.rs` (what the editor has yet to hear, merged), `drain.rs` (hands it out in pieces), `view.rs`
-//!   (as plain tables).
-//! - [`secrets`] — the one redactor.
-//! - [`text`], [`ids`] — cutting text; the numbers things have.
+//! - [`policy`] — rules and the fence around the workspace: `globs.rs` (what a pattern means), `commands.rs` (the commands in a
+//!   line of shell), `paths.rs` (links resolved), `call.rs` (what a call is about).
+//! - [`screen`] — `outbox.rs` (what the editor has yet to hear, merged), `drain.rs` (hands it out in pieces); as
+//!   plain tables, `view.rs` (a session's status), `entry_view.rs` (entries, tool calls) and `decision_view.rs`.
+//! - [`secrets`] — the one redactor: by value, by `name.rs`, by `shape.rs`.
+//! - [`text`], [`ids`] — cutting text; the numbers things have. `error.rs` — why a call cannot be done, in the user's words.
 //! - `tracked.rs` — maps that mark what was changed in them: what the editor hears follows from that, and from nothing else.
-//! - `contract.rs` — a test that writes the tables Lua sees into `types.lua` (`make doc`), and fails when they differ.
+//! - `contract.rs` — a test that writes the tables Lua sees into `types.lua` (`make doc`), and fails when they differ; below it
+//!   `functions.rs`, one that fails when the functions Lua calls differ from those that are registered.
 //!
 //! The crate has no tokio, rustix or `store`; `clippy.toml` and `scripts/lint` refuse files, processes, threads, clocks
 //! and the environment.
@@ -38,6 +42,7 @@ mod contract;
 pub mod decide;
 pub mod effect;
 mod engine;
+mod error;
 pub mod ids;
 pub mod inbound;
 pub mod policy;
@@ -48,4 +53,5 @@ pub mod text;
 pub mod tools;
 mod tracked;
 
-pub use engine::{About, EditorCall, Engine, News, Now, Refused};
+pub use engine::{About, EditorCall, Engine, News, Now};
+pub use error::{BadRule, Error, FileError, Misfit, Setting};

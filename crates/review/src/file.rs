@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::edit::{Edit, diff, diff_lines, shift};
+use crate::merge::{Piece, three_way};
 use crate::text::{Line, Text};
 
 /// A hunk's number, never used twice in a file.
@@ -50,7 +51,7 @@ struct Cluster<A> {
 type Outside = (Edit, Range<usize>);
 
 impl<A: Clone> FileReview<A> {
-    /// A file nobody has changed yet.
+    /// A file that is not changed yet.
     pub fn new(text: Text) -> Self {
         Self {
             base: text.clone(),
@@ -75,6 +76,31 @@ impl<A: Clone> FileReview<A> {
         &self.hunks
     }
 
+    /// Gives no hunk a number that one of another review of the same file has.
+    pub fn number_from(&mut self, other: &Self) {
+        self.last_id = self.last_id.max(other.last_id);
+    }
+
+    /// Gives hunks the numbers of those in another review of the same file that change the same lines to the same.
+    pub fn align(&mut self, other: &Self) {
+        let known: HashSet<HunkId> = self.hunks.iter().map(|hunk| hunk.id).collect();
+        let theirs: HashSet<HunkId> = other.hunks.iter().map(|hunk| hunk.id).collect();
+        let mut free = other.hunks.iter().filter(|hunk| !known.contains(&hunk.id));
+        for hunk in &mut self.hunks {
+            if theirs.contains(&hunk.id) {
+                continue;
+            }
+            let (old, new) = (&self.base, &self.current);
+            let same = free.clone().position(|there| {
+                other.base.slice(there.old.clone()) == old.slice(hunk.old.clone())
+                    && other.current.slice(there.new.clone()) == new.slice(hunk.new.clone())
+            });
+            if let Some(there) = same.and_then(|at| free.nth(at)) {
+                hunk.id = there.id;
+            }
+        }
+    }
+
     /// The hunks that touch some lines of the current text. One that only removes lines is at the line below them.
     pub fn hunks_in(&self, lines: Range<usize>) -> impl Iterator<Item = &Hunk<A>> {
         self.hunks.iter().filter(move |hunk| {
@@ -94,6 +120,39 @@ impl<A: Clone> FileReview<A> {
         let clusters = cluster(&hunks, &edits, touches, Some(author)).0;
         self.current = text;
         self.settle(clusters);
+    }
+
+    /// It turns out that an agent had changed it before: what was taken for `was` had been `before`. What the user has typed
+    /// since stays theirs where it does not touch that.
+    pub fn began_earlier(&mut self, before: &Text, was: &Text, author: &A) {
+        let mut base = Vec::new();
+        for piece in three_way(was, &self.base, before).pieces {
+            match piece {
+                Piece::Clean(lines) | Piece::Conflict { theirs: lines, .. } => base.extend(lines),
+            }
+        }
+        self.base = base.into_iter().collect();
+        let known = std::mem::take(&mut self.hunks);
+        for Edit { old, new } in diff(&self.base, &self.current) {
+            let there = known.iter().find(|hunk| {
+                hunk.new.start <= new.end
+                    && new.start <= hunk.new.end
+                    && self.hunks.iter().all(|other| other.id != hunk.id)
+            });
+            let (id, author) = match there {
+                Some(hunk) => (hunk.id, hunk.author.clone()),
+                None => {
+                    self.last_id += 1;
+                    (HunkId(self.last_id), author.clone())
+                }
+            };
+            self.hunks.push(Hunk {
+                id,
+                old,
+                new,
+                author,
+            });
+        }
     }
 
     /// The user changed it: outside the hunks, it is no change of the agent's.
@@ -464,6 +523,17 @@ mod tests {
         );
         assert_eq!(show(&other), ["e>"]);
         assert_eq!(other.current(), &text("a b c d "));
+    }
+
+    #[test]
+    fn an_earlier_change_comes_to_light() {
+        let mut file = review("a B c d e f g ", "a B c d E f g ");
+        file.user_wrote(text("mine a B c d E f g "));
+        let id = file.hunks()[0].id;
+        file.began_earlier(&text("a b c d e f g "), &text("a B c d e f g "), &2);
+        assert_eq!(show(&file), ["b>B", "e>E"]);
+        assert_eq!(file.base(), &text("mine a b c d e f g "));
+        assert_eq!(file.hunks()[1].id, id);
     }
 
     #[test]

@@ -81,7 +81,6 @@ fn a_writer_killed_at_any_moment_leaves_a_store_that_restores() {
         run_and_kill(dir.path(), Duration::from_micros(700 * round * round));
         let store = Store::open(&dir.path().join("store")).unwrap();
         let all = store.list().unwrap();
-        assert!(!all.is_empty());
         for checkpoint in &all {
             for change in &checkpoint.changes {
                 if let Some(State::File { hash, .. }) = &change.before {
@@ -91,8 +90,9 @@ fn a_writer_killed_at_any_moment_leaves_a_store_that_restores() {
                 }
             }
         }
-        // Going back to the beginning gives the beginning.
-        for change in store.plan(&all[0].point.id).unwrap() {
+        // Going back to the beginning gives the beginning. Killed before the first record, nothing has been written yet.
+        let first = all.first().map(|checkpoint| checkpoint.point.id.as_str());
+        for change in first.map_or_else(Vec::new, |id| store.files_at(id).unwrap()) {
             let Some(State::File { hash, mode, .. }) = &change.before else {
                 panic!("it was a file")
             };

@@ -19,7 +19,7 @@ use crate::{
 /// How long after an answer the updates come that a client may take for the next thing.
 const AFTER_ANSWER: Duration = Duration::from_millis(20);
 
-/// How often a signed-out `authenticate` looks whether somebody has logged in.
+/// How often a signed-out `authenticate` looks whether the user has logged in.
 const LOGIN_LOOK: Duration = Duration::from_millis(100);
 
 /// The exit code of a process that SIGTERM ended, as a shell has it.

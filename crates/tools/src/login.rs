@@ -64,7 +64,7 @@ fn key_in(args: &[String]) -> bool {
 #[derive(Debug, Clone)]
 pub struct Login {
     file: PathBuf,
-    /// What holds while nobody has logged in or out.
+    /// What holds until the next login or logout.
     signed_in_at_first: bool,
 }
 
@@ -82,7 +82,7 @@ impl Login {
         }
     }
 
-    /// Read anew each time: `login` is another process.
+    /// Read again each time: `login` is another process.
     pub fn is_signed_in(&self) -> bool {
         fs::read(&self.file)
             .ok()

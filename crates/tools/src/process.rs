@@ -25,7 +25,7 @@ pub fn die_of(wire: &Wire, signal: i32) -> ! {
     std::process::exit(70)
 }
 
-/// A child that nobody waits for; its process id.
+/// A child that is not waited for; its process id.
 pub fn spawn(command: &[String], inherit: bool, own_group: bool) -> io::Result<u32> {
     let [program, args @ ..] = command else {
         return Err(io::Error::other("no program"));

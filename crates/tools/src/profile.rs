@@ -31,7 +31,7 @@ pub struct Reaction {
 #[derive(Debug)]
 pub enum Answer {
     Now(Result<Value, RpcError>),
-    /// Only once somebody is logged in: Cursor's CLI does not answer `authenticate` while signed out.
+    /// Only once the user is logged in: Cursor's CLI does not answer `authenticate` while signed out.
     WhenLoggedIn(Value),
 }
 

@@ -7,6 +7,7 @@
 mod conversation;
 mod directions;
 mod framing;
+mod fuzz;
 mod message;
 mod peer;
 mod schema;

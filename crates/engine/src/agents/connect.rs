@@ -9,8 +9,9 @@ use crate::agents::agent::{Agent, AgentSpec, Link, Login, Stage, Waiter};
 use crate::agents::env::Env;
 use crate::agents::sign_in;
 use crate::effect::{Effect, Timer};
-use crate::engine::{Engine, News, Refused};
-use crate::ids::{AgentId, Key, Proc};
+use crate::engine::{Engine, News};
+use crate::error::Error;
+use crate::ids::{AgentId, Key, Proc, ResultId};
 use crate::screen::outbox::Wake;
 use crate::secrets::Pieces;
 use crate::sessions::entry::Level;
@@ -27,7 +28,8 @@ const HEADLESS: &str = "cursor-agent-acp";
 impl Engine {
     /// Starts a process for the agent and begins the handshake.
     pub(crate) fn start(&mut self, id: AgentId) {
-        if self.closing {
+        let env = self.env();
+        if self.is_closing() {
             return;
         }
         let Some(agent) = self.agents.get_mut(&id) else {
@@ -48,7 +50,7 @@ impl Engine {
         agent.auth_tried = false;
         agent.auth_error = None;
         // Each time: the user may have set another key since.
-        agent.given = signs_in(&agent.spec, self.env);
+        agent.given = signs_in(&agent.spec, env);
         let (proc, launch) = (agent.proc(), agent.launch());
         let params = hello(agent);
         self.effects.push(Effect::Spawn { proc, launch });
@@ -59,8 +61,7 @@ impl Engine {
         });
         for key in self.keys_of(id) {
             if let Some(session) = self.sessions.get_mut(&key) {
-                session.phase = Phase::Waiting;
-                session.error = None;
+                session.wait_for_agent();
             }
         }
     }
@@ -102,7 +103,7 @@ impl Engine {
                 if self.set_went_well(key, "the model", &model, &result)
                     && let Some(session) = self.sessions.get_mut(&key)
                 {
-                    session.models.current_model_id = Some(model);
+                    session.set_current_model(model);
                 }
                 self.after_setting(key);
             }
@@ -111,7 +112,7 @@ impl Engine {
                 if let (Ok(value), Some(session)) = (result, self.sessions.get_mut(&key))
                     && let Ok(options) = wire::ConfigOptions::from_value(value)
                 {
-                    session.take_options(options.options);
+                    session.set_options(options.options);
                 }
                 self.after_setting(key);
             }
@@ -122,6 +123,18 @@ impl Engine {
                 pages,
             } => self.on_list(proc, key, number, found, pages + 1, result),
             Waiter::Delete { result: number } | Waiter::Logout { result: number } => {
+                let result = result
+                    .map(|_| json!(true))
+                    .map_err(|error| rpc_message(&error));
+                self.push(News::Result { id: number, result }, Wake::Now);
+            }
+            Waiter::LogIn {
+                result: number,
+                method,
+            } => {
+                if result.is_ok() {
+                    self.on_logged_in(proc, method);
+                }
                 let result = result
                     .map(|_| json!(true))
                     .map_err(|error| rpc_message(&error));
@@ -200,7 +213,7 @@ impl Engine {
         }
     }
 
-    /// Something was refused until somebody logs in: by a method the agent does itself, or by the user.
+    /// Something was refused until the user logs in: by a method the agent does itself, or by the user.
     pub(crate) fn auth_required(&mut self, proc: Proc, error: &RpcError) {
         let Some(agent) = self.live(proc) else { return };
         match agent.link {
@@ -242,20 +255,12 @@ impl Engine {
     fn ask_for_login(&mut self, proc: Proc, why: &str) {
         let Some(agent) = self.live(proc) else { return };
         let login = agent.login_by_user();
-        let name = &agent.spec.agent;
-        let message = if login.command.is_empty() {
-            format!("{name} {why}\n  {}", login.label)
+        let or = if agent.is_cursor() && !login.command.is_empty() {
+            " · or set CURSOR_API_KEY, then :CursorAgent restart"
         } else {
-            let or = if agent.is_cursor() {
-                " · or set CURSOR_API_KEY, then :CursorAgent restart"
-            } else {
-                ""
-            };
-            format!(
-                "{name} {why}\n  :CursorAgent login runs `{}`, then the chat goes on by itself{or}",
-                login.command.join(" ")
-            )
+            ""
         };
+        let message = format!("{} {why}\n  {}{or}", agent.spec.agent, agent.login_hint());
         self.need_login(proc, login, message);
     }
 
@@ -267,7 +272,7 @@ impl Engine {
         self.wait_for_login(proc, &message);
         // Whoever only looks something up hears it as the answer.
         let keys = self.keys_of(proc.agent);
-        let chat = |key: &&Key| self.sessions.get(key).is_some_and(|s| !s.wanted.lookup);
+        let chat = |key: &&Key| self.sessions.get(key).is_some_and(|s| !s.wanted().lookup);
         if let Some(key) = keys.iter().find(chat) {
             self.tell(*key, "warn", message);
         }
@@ -281,21 +286,67 @@ impl Engine {
                 continue;
             };
             // One that was asked for meanwhile is not refused yet.
-            if session.phase != Phase::Waiting || session.error.as_deref() == Some(message) {
+            if session.phase() != Phase::Waiting || session.error() == Some(message) {
                 continue;
             }
-            session.error = Some(message.to_owned());
+            session.set_error(message);
             self.add_notice(key, Level::Warning, "agent", message.to_owned());
         }
     }
 
-    /// A login in a terminal went well. The process is started anew: one that was signed out may not look again.
-    pub fn logged_in(&mut self, key: Key) -> Result<(), Refused> {
-        let id = self.session(key)?.agent;
-        let mut mine = self.sessions.values().filter(|s| s.agent == id);
+    /// Logs in by a method the agent does itself, as the user chose it. It may take as long as a person in a browser takes.
+    pub fn log_in(&mut self, key: Key, method: &str) -> Result<ResultId, Error> {
+        let id = self.session(key)?.agent();
+        let agent = self.agents.get(&id).ok_or(Error::AgentGone)?;
+        let name = || agent.spec.agent.clone();
+        match agent.link {
+            Link::Ready | Link::Starting(Stage::Login | Stage::Authenticate) => {}
+            Link::Starting(Stage::Initialize) => {
+                return Err(Error::NotRunningYet { agent: name() });
+            }
+            _ => return Err(Error::NotRunning),
+        }
+        let ways = agent.logins();
+        if !ways.iter().any(|way| way.itself && way.id == method) {
+            return Err(Error::NoLogin {
+                agent: name(),
+                method: method.to_owned(),
+            });
+        }
+        let result = self.promise();
+        let method = method.to_owned();
+        let params = wire::AuthenticateRequest {
+            method_id: method.clone(),
+        };
+        self.request(
+            id,
+            methods::AUTHENTICATE,
+            params,
+            Waiter::LogIn { result, method },
+        );
+        Ok(result)
+    }
+
+    fn on_logged_in(&mut self, proc: Proc, method: String) {
+        let Some(agent) = self.live(proc) else { return };
+        agent.chosen = Some(method);
+        agent.login = None;
+        agent.auth_error = None;
+        for key in self.keys_of(proc.agent) {
+            if let Some(session) = self.sessions.get_mut(&key) {
+                session.signed_in();
+            }
+        }
+        self.ready(proc);
+    }
+
+    /// A login in a terminal went well. The process is started again: one that was signed out may not look again.
+    pub fn logged_in(&mut self, key: Key) -> Result<(), Error> {
+        let id = self.session(key)?.agent();
+        let mut mine = self.sessions.values().filter(|s| s.agent() == id);
         // One that is at work was logged in already, unless its last turn failed for want of a login.
-        let is_at_work = mine.clone().any(|session| session.turn.is_some());
-        let signed_out = !is_at_work && mine.any(|session| session.signed_out);
+        let is_at_work = mine.clone().any(|session| session.turn().is_some());
+        let signed_out = !is_at_work && mine.any(|session| session.is_signed_out());
         if signed_out
             || self
                 .agents
@@ -315,11 +366,9 @@ impl Engine {
         agent.link = Link::Ready;
         self.serve_lists(proc.agent, None);
         for key in self.keys_of(proc.agent) {
-            if self
-                .sessions
-                .get(&key)
-                .is_some_and(|session| session.phase == Phase::Waiting && !session.wanted.lookup)
-            {
+            if self.sessions.get(&key).is_some_and(|session| {
+                session.phase() == Phase::Waiting && !session.wanted().lookup
+            }) {
                 self.begin(key);
             }
         }
@@ -331,7 +380,7 @@ impl Engine {
             Timer::Session { key, heard } => self.on_session_timer(key, heard),
             Timer::Replay { key, heard } => self.on_replay_timer(key, heard),
             Timer::Cancel { key, turn } => self.on_cancel_timer(key, turn),
-            Timer::Settle { key, step } => self.on_settle_timer(key, step),
+            Timer::Set { key, step } => self.on_set_timer(key, step),
             Timer::Context { key, turn } => self.on_context_timer(key, turn),
             Timer::Handshake { proc } => {
                 let Some(agent) = self.live(proc) else { return };
@@ -343,7 +392,7 @@ impl Engine {
                 let Some(agent) = self.live(proc) else { return };
                 if waits {
                     let message = format!(
-                        "{} has not answered for {} s (`{}`)\n  it may be installing itself · :CursorAgent log shows the wire · :CursorAgent stop ends it",
+                        "{} has not answered for {} s (`{}`)\n  it may be installing itself · :CursorAgent log shows the protocol log · :CursorAgent stop ends it",
                         agent.spec.agent,
                         HANDSHAKE_NOTICE_MS / 1000,
                         agent.command_line()
@@ -368,7 +417,7 @@ impl Engine {
 
     /// What to do when a turn is refused for want of a login.
     pub(crate) fn login_step(&self, key: Key) -> String {
-        let agent = self.sessions.get(&key).map(|session| session.agent);
+        let agent = self.sessions.get(&key).map(|session| session.agent());
         let agent = agent.and_then(|id| self.agents.get(&id));
         match agent.and_then(|agent| Some((agent.key()?, &agent.spec.agent))) {
             Some((key, name)) => format!(
@@ -376,7 +425,16 @@ impl Engine {
                 key.kind,
                 key.source(name)
             ),
-            None => ":CursorAgent login logs in".to_owned(),
+            None => agent
+                .map(|agent| match &*agent.logins() {
+                    [] => agent.login_by_user().label,
+                    [way] if way.command.is_empty() && !way.itself => way.label.clone(),
+                    _ => {
+                        ":CursorAgent login logs in, then :CursorAgent retry sends the prompt again"
+                            .to_owned()
+                    }
+                })
+                .unwrap_or_default(),
         }
     }
 
@@ -384,7 +442,7 @@ impl Engine {
         let agent = self
             .sessions
             .get(&key)
-            .and_then(|session| self.agents.get(&session.agent));
+            .and_then(|session| self.agents.get(&session.agent()));
         agent
             .map(|agent| agent.spec.agent.clone())
             .unwrap_or_default()

@@ -8,7 +8,6 @@ use crate::engine::Engine;
 use crate::ids::{AgentId, Key, Proc};
 use crate::secrets::Pieces;
 use crate::sessions::entry::Level;
-use crate::sessions::session::Phase;
 
 impl Engine {
     /// The agent answered, but not so that one could go on.
@@ -40,7 +39,7 @@ impl Engine {
                 format!("set agents.{}.command to where it is", agent.spec.agent)
             });
             format!(
-                "{}: could not run `{}`: there is no program {program}\n  {hint}\n  :CursorAgent restart tries again · :checkhealth cursor_agent",
+                "{}: could not run `{}`: `{program}` is not on your PATH\n  {hint}\n  :CursorAgent restart tries again · :checkhealth cursor_agent",
                 agent.spec.agent,
                 agent.command_line()
             )
@@ -77,7 +76,7 @@ impl Engine {
         let in_turn = self
             .sessions
             .values()
-            .any(|s| s.agent == proc.agent && s.turn.is_some());
+            .any(|s| s.agent() == proc.agent && s.turn().is_some());
         let Some(agent) = self.live(proc) else { return };
         let wanted = agent.link == Link::Stopped;
         let mut pieces = Pieces::default();
@@ -107,19 +106,6 @@ impl Engine {
         }
     }
 
-    /// Decisions of a process that is gone: there is nobody to answer.
-    pub(crate) fn withdraw_decisions(&mut self, proc: Proc) {
-        let ids: Vec<_> = self
-            .decisions
-            .values()
-            .filter(|d| d.proc == proc)
-            .map(|d| d.id)
-            .collect();
-        for id in ids {
-            self.finish_decision(id, None, "cancelled", None);
-        }
-    }
-
     /// The sessions of an agent have no process any more: turns end, queues and transcripts stay.
     pub(crate) fn lose_sessions(&mut self, id: AgentId, error: Option<&str>) {
         self.serve_lists(id, Some(error.unwrap_or("the agent was stopped")));
@@ -128,12 +114,11 @@ impl Engine {
             let in_turn = self
                 .sessions
                 .get(&key)
-                .is_some_and(|session| session.turn.is_some());
+                .is_some_and(|session| session.turn().is_some());
             self.abort_turn(key, error);
             self.end_subagents(key);
             if let Some(session) = self.sessions.get_mut(&key) {
-                session.phase = Phase::Lost;
-                session.error = error.map(str::to_owned);
+                session.lose(error);
             }
             // The end of a turn says it already.
             if let (Some(error), false) = (error, in_turn) {
@@ -147,7 +132,7 @@ impl Engine {
 
     pub(crate) fn end_decisions_of(&mut self, id: AgentId) {
         let of: std::collections::HashSet<Key> = self.keys_of(id).into_iter().collect();
-        self.end_decisions(|decision| of.contains(&decision.key), "cancelled");
+        self.end_decisions(|decision| of.contains(&decision.key));
     }
 }
 
@@ -169,7 +154,7 @@ fn failure(agent: &Agent, what: &str, stderr: Option<&[String]>) -> String {
         lines => lines.join("\n    "),
     };
     let message = format!(
-        "{}: the agent {what}\n  {} → {said}\n  :CursorAgent restart tries again · :CursorAgent log shows the wire · :checkhealth cursor_agent",
+        "{}: the agent {what}\n  {} → {said}\n  :CursorAgent restart tries again · :CursorAgent log shows the protocol log · :checkhealth cursor_agent",
         agent.spec.agent,
         agent.command_line()
     );

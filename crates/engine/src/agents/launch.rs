@@ -31,7 +31,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// "exit 1", "signal 9", or that nobody knows.
+    /// "exit 1", "signal 9", or that it is not known.
     pub fn describe(&self) -> String {
         match (self.code, self.signal) {
             (Some(code), _) => format!("exit {code}"),

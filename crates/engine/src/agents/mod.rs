@@ -8,5 +8,5 @@ pub mod failure;
 pub mod fallback;
 pub mod launch;
 pub mod paths;
+pub mod protocol_log;
 pub mod sign_in;
-pub mod wire_log;

@@ -5,9 +5,11 @@
 
 use acp::message::RpcError;
 
-use crate::decide::decision::{Answer, Ask, Decision, PermissionOption};
+use crate::decide::decided::How;
+use crate::decide::decision::{Answer, Decision, PermissionOption, Subject};
 use crate::effect::DiskOp;
-use crate::engine::{Engine, News, Refused, no_session};
+use crate::engine::{Engine, News};
+use crate::error::{Error, FileError, Misfit};
 use crate::ids::{DecisionId, EditorId, Key};
 use crate::screen::outbox::Wake;
 
@@ -23,13 +25,13 @@ pub fn options() -> Vec<PermissionOption> {
     let option = |(id, name, kind): (&str, &str, &str)| PermissionOption {
         id: id.to_owned(),
         name: name.to_owned(),
-        kind: kind.to_owned(),
+        kind: kind.into(),
     };
     CHOICES.into_iter().map(option).collect()
 }
 
 /// What an answer to a conflict means: one of the options, or none with `cancel`.
-pub fn choice(answer: &Answer) -> Result<Option<&'static str>, String> {
+pub fn choice(answer: &Answer) -> Result<Option<&'static str>, Misfit> {
     let id = match &answer.option {
         _ if answer.cancel => return Ok(None),
         Some(id) => id.as_str(),
@@ -38,14 +40,12 @@ pub fn choice(answer: &Answer) -> Result<Option<&'static str>, String> {
         None => "",
     };
     let known = CHOICES.into_iter().find(|choice| choice.0 == id);
-    known.map(|choice| Some(choice.0)).ok_or_else(|| {
-        "answer with { option = … }, one of: mine, theirs, both; or { cancel = true }".to_owned()
-    })
+    known.map(|choice| Some(choice.0)).ok_or(Misfit::Conflict)
 }
 
 impl Engine {
     /// A write would destroy unsaved text: the user decides, the agent waits.
-    pub(crate) fn ask_about(&mut self, id: EditorId) {
+    pub(crate) fn ask_conflict(&mut self, id: EditorId) {
         if self.conflict_of(id).is_some() {
             return;
         }
@@ -55,7 +55,7 @@ impl Engine {
         let (proc, ticket, key) = (call.proc, call.ticket, call.key);
         let (asker, row, path) = (call.asker, call.row, call.said.clone());
         if !matches!(call.op, DiskOp::Write { .. }) {
-            return self.on_disk(id, Err("the editor could not do it".to_owned()));
+            return self.on_file_done(id, Err(FileError::of_editor(None)));
         }
         if self.is_cancelling(key) || self.sessions.get(&key).is_none() {
             self.withdraw_calls(|call| (call.proc, call.ticket) == (proc, ticket));
@@ -66,45 +66,46 @@ impl Engine {
         }
         let name = self.shown_path(key, &path);
         let title = format!("the agent wants to write {name}, where you have unsaved changes");
-        let ask = Ask::Conflict {
+        let subject = Subject::Conflict {
             path,
             call: Some(id),
         };
-        self.ask(proc, None, key, title, row, asker, ask);
+        self.ask(proc, None, key, title, row, asker, subject);
     }
 
-    /// A file changed on disk while its buffer has unsaved text; nobody waits for the answer.
-    pub fn conflict(&mut self, key: Key, path: &str) -> Result<DecisionId, Refused> {
-        let agent = self.session(key)?.agent;
-        let agent = self.agents.get(&agent).ok_or_else(|| no_session(key))?;
+    /// A file changed on disk while its buffer has unsaved text; no agent waits for the answer.
+    pub fn conflict(&mut self, key: Key, path: &str) -> Result<DecisionId, Error> {
+        let agent = self.session(key)?.agent();
+        let agent = self.agents.get(&agent).ok_or(Error::NoSession(key))?;
         let proc = agent.proc();
         let name = self.shown_path(key, path);
         let title = format!("the agent changed {name} on disk; your unsaved changes are untouched");
-        let ask = Ask::Conflict {
+        let subject = Subject::Conflict {
             path: path.to_owned(),
             call: None,
         };
-        self.ask(proc, None, key, title, None, None, ask);
-        Ok(self.last_decision)
+        Ok(self.ask(proc, None, key, title, None, None, subject))
     }
 
     /// A conflict is none any more, without an answer: the file was saved, reloaded or closed.
     pub fn conflict_over(&mut self, id: DecisionId) {
-        let waits = self.decisions.get(&id);
-        if waits.is_some_and(|decision| matches!(decision.ask, Ask::Conflict { call: None, .. })) {
-            self.finish_decision(id, None, "withdrawn", None);
+        let waits = self.decisions.get(id);
+        if waits.is_some_and(|decision| {
+            matches!(decision.subject, Subject::Conflict { call: None, .. })
+        }) {
+            self.finish_decision(id, None, How::Withdrawn, None);
         }
     }
 
     /// The decision about a request to the editor.
     pub(crate) fn conflict_of(&self, call: EditorId) -> Option<DecisionId> {
-        let about = |decision: &&Decision| matches!(decision.ask, Ask::Conflict { call: Some(id), .. } if id == call);
+        let about = |decision: &&Decision| matches!(decision.subject, Subject::Conflict { call: Some(id), .. } if id == call);
         self.decisions.values().find(about).map(|d| d.id)
     }
 
     /// A decision about a write ended. What the user chose the editor answers; with `refuse` it is answered here.
     pub(crate) fn end_conflict(&mut self, decision: &Decision, refuse: bool) {
-        let Ask::Conflict { call: Some(id), .. } = decision.ask else {
+        let Subject::Conflict { call: Some(id), .. } = decision.subject else {
             return;
         };
         if !refuse {
@@ -121,7 +122,7 @@ impl Engine {
 
     /// A path as the user knows it, from the session's directory.
     fn shown_path(&self, key: Key, path: &str) -> String {
-        let cwd = self.sessions.get(&key).map(|session| session.cwd.as_str());
+        let cwd = self.sessions.get(&key).map(|session| session.cwd());
         let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
         below.unwrap_or(path).to_owned()
     }

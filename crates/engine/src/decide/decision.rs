@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use acp::message::RpcError;
 use acp::peer::Ticket;
+use acp::types::PermissionKind;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::error::Misfit;
 use crate::ids::{DecisionId, EditorId, Key, Proc};
 use crate::inbound::access::Access;
 use crate::policy::Judged;
@@ -26,7 +28,7 @@ pub struct Decision {
     pub key: Key,
     /// Who is to be answered.
     pub proc: Proc,
-    /// The request that is to be answered; none where the editor answers it, or nobody waits.
+    /// The request that is to be answered; none where the editor answers it, or no agent waits.
     pub ticket: Option<Ticket>,
     /// What is asked, in a line.
     pub title: String,
@@ -37,7 +39,7 @@ pub struct Decision {
     /// When it was asked, wall clock.
     pub asked_ms: u64,
     /// What is asked.
-    pub ask: Ask,
+    pub subject: Subject,
     /// The rules were asked, and leave it to the user.
     pub checked: bool,
     /// What the rules said, until it is that decision's turn.
@@ -52,7 +54,7 @@ pub struct Decision {
 
 /// The kinds of decision.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
+pub enum Subject {
     /// May a tool run? Answered by one of the agent's options.
     Permission { options: Vec<PermissionOption> },
     /// May a file be reached or a command be run by way of the editor? The options are ours.
@@ -85,8 +87,38 @@ pub struct PermissionOption {
     pub id: String,
     /// In the agent's words.
     pub name: String,
-    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or what the agent said.
-    pub kind: String,
+    /// What it means.
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(PermissionKind::NAMES))))]
+    pub kind: PermissionKind,
+}
+
+impl PermissionOption {
+    /// Whether it says yes.
+    fn allows(&self) -> bool {
+        match &self.kind {
+            PermissionKind::AllowOnce | PermissionKind::AllowAlways => true,
+            PermissionKind::RejectOnce | PermissionKind::RejectAlways => false,
+            PermissionKind::Other(kind) => kind.starts_with("allow"),
+        }
+    }
+
+    /// Whether it says no.
+    fn rejects(&self) -> bool {
+        match &self.kind {
+            PermissionKind::RejectOnce | PermissionKind::RejectAlways => true,
+            PermissionKind::AllowOnce | PermissionKind::AllowAlways => false,
+            PermissionKind::Other(kind) => kind.starts_with("reject"),
+        }
+    }
+
+    /// Whether it is said for good.
+    fn is_for_good(&self) -> bool {
+        match &self.kind {
+            PermissionKind::AllowAlways | PermissionKind::RejectAlways => true,
+            PermissionKind::AllowOnce | PermissionKind::RejectOnce => false,
+            PermissionKind::Other(kind) => kind.ends_with("_always"),
+        }
+    }
 }
 
 /// One question.
@@ -180,6 +212,8 @@ pub struct Answer {
     pub reason: Option<String>,
     /// Where the accepted plan was saved.
     pub plan_uri: Option<String>,
+    /// The plan as the user edited it, markdown.
+    pub plan: Option<String>,
 }
 
 impl Answer {
@@ -203,38 +237,41 @@ impl Owned for Decision {
 impl Decision {
     /// `permission`, `question`, `plan` or `conflict`.
     pub fn kind(&self) -> &'static str {
-        match &self.ask {
-            Ask::Permission { .. } | Ask::Access { .. } => "permission",
-            Ask::Questions { .. } | Ask::Pick { .. } | Ask::Form { .. } | Ask::Url { .. } => {
-                "question"
-            }
-            Ask::Plan(_) => "plan",
-            Ask::Conflict { .. } => "conflict",
+        match &self.subject {
+            Subject::Permission { .. } | Subject::Access { .. } => "permission",
+            Subject::Questions { .. }
+            | Subject::Pick { .. }
+            | Subject::Form { .. }
+            | Subject::Url { .. } => "question",
+            Subject::Plan(_) => "plan",
+            Subject::Conflict { .. } => "conflict",
         }
     }
 
-    /// Whether somebody waits for the answer.
+    /// Whether the answer is waited for.
     pub fn is_awaited(&self) -> bool {
-        !matches!(self.ask, Ask::Conflict { call: None, .. })
+        !matches!(self.subject, Subject::Conflict { call: None, .. })
     }
 
     /// What comes of an answer. One that does not fit is refused with what would.
-    pub fn reply(&self, agent: &str, answer: &Answer) -> Result<Reply, String> {
-        let result = match &self.ask {
-            Ask::Permission { options } => return permission(agent, options, answer),
-            Ask::Access { options, access } => return by_editor(agent, options, access, answer),
-            Ask::Questions { questions } => cursor_questions(questions, answer)?,
-            Ask::Pick { questions } => pick(questions, answer)?,
-            Ask::Form { questions } => form(questions, answer)?,
-            Ask::Url { .. } => json!({ "action": action(answer)? }),
-            Ask::Plan(_) => plan(answer)?,
-            Ask::Conflict { .. } => json!(crate::decide::conflict::choice(answer)?),
+    pub fn reply(&self, agent: &str, answer: &Answer) -> Result<Reply, Misfit> {
+        let result = match &self.subject {
+            Subject::Permission { options } => return permission(agent, options, answer),
+            Subject::Access { options, access } => {
+                return by_editor(agent, options, access, answer);
+            }
+            Subject::Questions { questions } => cursor_questions(questions, answer)?,
+            Subject::Pick { questions } => pick(questions, answer)?,
+            Subject::Form { questions } => form(questions, answer)?,
+            Subject::Url { .. } => json!({ "action": action(answer)? }),
+            Subject::Plan(_) => plan(answer)?,
+            Subject::Conflict { .. } => json!(crate::decide::conflict::choice(answer)?),
         };
         Ok(Reply {
             result: Some(Ok(result)),
-            rejected: match &self.ask {
-                Ask::Pick { .. } => None,
-                Ask::Conflict { .. } => {
+            rejected: match &self.subject {
+                Subject::Pick { .. } => None,
+                Subject::Conflict { .. } => {
                     crate::decide::conflict::choice(answer)?.map(|id| id != "theirs")
                 }
                 _ => (!answer.cancel).then_some(answer.reject),
@@ -274,7 +311,7 @@ fn choose<'a>(
     agent: &str,
     options: &'a [PermissionOption],
     answer: &Answer,
-) -> Result<Chosen<'a>, String> {
+) -> Result<Chosen<'a>, Misfit> {
     if answer.cancel {
         return Ok(Chosen::Cancelled { rejected: None });
     }
@@ -285,22 +322,22 @@ fn choose<'a>(
             };
             return Ok(certain(options, option));
         }
-        (None, Some(kind)) => kind.as_str(),
-        (None, None) if answer.accept => "allow_once",
-        (None, None) if answer.reject => "reject_once",
+        (None, Some(kind)) => PermissionKind::from(kind.as_str()),
+        (None, None) if answer.accept => PermissionKind::AllowOnce,
+        (None, None) if answer.reject => PermissionKind::RejectOnce,
         (None, None) => return Err(expected(options)),
     };
     match options.iter().find(|option| option.kind == kind) {
         Some(option) => Ok(certain(options, option)),
         // An agent that offers no way to say no understands this one.
-        None if kind == "reject_once" => Ok(Chosen::Cancelled {
+        None if kind == PermissionKind::RejectOnce => Ok(Chosen::Cancelled {
             rejected: Some(true),
         }),
-        None => Err(format!(
-            "{agent} does not offer to {} here; {}",
-            kind.replace('_', " "),
-            expected(options)
-        )),
+        None => Err(Misfit::KindNotOffered {
+            agent: agent.to_owned(),
+            kind: kind.to_string(),
+            options: ids(options),
+        }),
     }
 }
 
@@ -315,12 +352,11 @@ fn certain<'a>(options: &'a [PermissionOption], option: &'a PermissionOption) ->
 
 /// An id by which a permission is both given and refused: whatever the user says, the agent could take it for the other.
 pub fn collision(options: &[PermissionOption]) -> Option<&str> {
-    let allows = |option: &&PermissionOption| option.kind.starts_with("allow");
     let rejects = |id: &str| {
         let mut others = options.iter().filter(|option| option.id == id);
-        others.any(|option| option.kind.starts_with("reject"))
+        others.any(PermissionOption::rejects)
     };
-    let mut allowing = options.iter().filter(allows);
+    let mut allowing = options.iter().filter(|option| option.allows());
     allowing
         .find(|option| rejects(&option.id))
         .map(|option| option.id.as_str())
@@ -343,20 +379,25 @@ pub fn collision_warning(agent: &str, id: &str) -> String {
     }
 }
 
-fn expected(options: &[PermissionOption]) -> String {
-    let ids: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
-    format!("answer with {{ option = … }}, one of: {}", ids.join(", "))
+fn expected(options: &[PermissionOption]) -> Misfit {
+    Misfit::Permission {
+        options: ids(options),
+    }
 }
 
-fn permission(agent: &str, options: &[PermissionOption], answer: &Answer) -> Result<Reply, String> {
+fn ids(options: &[PermissionOption]) -> Vec<String> {
+    options.iter().map(|option| option.id.clone()).collect()
+}
+
+fn permission(agent: &str, options: &[PermissionOption], answer: &Answer) -> Result<Reply, Misfit> {
     let cancelled = || Some(Ok(json!({ "outcome": { "outcome": "cancelled" } })));
     Ok(match choose(agent, options, answer)? {
         Chosen::Option(option) => Reply {
             result: Some(Ok(
                 json!({ "outcome": { "outcome": "selected", "optionId": option.id } }),
             )),
-            rejected: Some(option.kind.starts_with("reject")),
-            always: option.kind.ends_with("_always"),
+            rejected: Some(option.rejects()),
+            always: option.is_for_good(),
             warning: None,
         },
         // A permission that is not given is none.
@@ -379,12 +420,12 @@ fn by_editor(
     options: &[PermissionOption],
     access: &Access,
     answer: &Answer,
-) -> Result<Reply, String> {
+) -> Result<Reply, Misfit> {
     Ok(match choose(agent, options, answer)? {
-        Chosen::Option(option) if option.kind.starts_with("allow") => Reply {
+        Chosen::Option(option) if option.allows() => Reply {
             result: None,
             rejected: Some(false),
-            always: option.kind == "allow_always",
+            always: option.is_for_good(),
             warning: None,
         },
         Chosen::Option(_) | Chosen::Ambiguous(_) => Reply {
@@ -400,7 +441,7 @@ fn by_editor(
     })
 }
 
-fn cursor_questions(questions: &[Question], answer: &Answer) -> Result<Value, String> {
+fn cursor_questions(questions: &[Question], answer: &Answer) -> Result<Value, Misfit> {
     let outcome = if answer.cancel {
         json!({ "outcome": "cancelled" })
     } else if answer.skip || answer.reject {
@@ -414,14 +455,9 @@ fn cursor_questions(questions: &[Question], answer: &Answer) -> Result<Value, St
             .collect();
         json!({ "outcome": "answered", "answers": answers })
     } else {
-        let ids: Vec<&str> = questions
-            .iter()
-            .map(|question| question.id.as_str())
-            .collect();
-        return Err(format!(
-            "answer with {{ answers = {{ [question] = {{ option, … }} }} }} for: {}",
-            ids.join(", ")
-        ));
+        let ids = questions.iter().map(|question| question.id.clone());
+        let questions = ids.collect();
+        return Err(Misfit::Questions { questions });
     };
     Ok(json!({ "outcome": outcome }))
 }
@@ -438,7 +474,9 @@ pub fn is_question(options: &[PermissionOption]) -> bool {
 pub fn choices(options: &[PermissionOption]) -> Vec<Choice> {
     let is_answer = |option: &&PermissionOption| option.id != SKIP_OPTION;
     let once = options.iter().filter(is_answer);
-    let mut chosen: Vec<&PermissionOption> = once.filter(|o| o.kind == "allow_once").collect();
+    let mut chosen: Vec<&PermissionOption> = once
+        .filter(|o| o.kind == PermissionKind::AllowOnce)
+        .collect();
     if chosen.is_empty() {
         // Kinds that say nothing, or not what they should: better an answer than none.
         chosen = options.iter().filter(is_answer).collect();
@@ -455,7 +493,7 @@ pub fn choices(options: &[PermissionOption]) -> Vec<Choice> {
     list
 }
 
-fn pick(questions: &[Question], answer: &Answer) -> Result<Value, String> {
+fn pick(questions: &[Question], answer: &Answer) -> Result<Value, Misfit> {
     let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
     if answer.cancel {
         return Ok(json!({ "outcome": { "outcome": "cancelled" } }));
@@ -475,19 +513,16 @@ fn pick(questions: &[Question], answer: &Answer) -> Result<Value, String> {
     match given.values().flatten().next() {
         Some(option) => Ok(selected(option)),
         None => {
-            let id = questions
-                .first()
-                .map_or("", |question| question.id.as_str());
-            let ids: Vec<&str> = offered().map(|choice| choice.id.as_str()).collect();
-            Err(format!(
-                "answer with {{ answers = {{ [\"{id}\"] = {{ option }} }} }}, one of: {}; or {{ skip = true }}",
-                ids.join(", ")
-            ))
+            let first = questions.first();
+            Err(Misfit::Pick {
+                question: first.map_or_else(String::new, |question| question.id.clone()),
+                options: offered().map(|choice| choice.id.clone()).collect(),
+            })
         }
     }
 }
 
-fn plan(answer: &Answer) -> Result<Value, String> {
+fn plan(answer: &Answer) -> Result<Value, Misfit> {
     let outcome = if answer.cancel {
         json!({ "outcome": "cancelled" })
     } else if answer.reject || answer.skip {
@@ -498,7 +533,7 @@ fn plan(answer: &Answer) -> Result<Value, String> {
             None => json!({ "outcome": "accepted" }),
         }
     } else {
-        return Err("answer a plan with { accept = true }, { reject = true, reason = … } or { cancel = true }".to_owned());
+        return Err(Misfit::Plan);
     };
     Ok(json!({ "outcome": outcome }))
 }
@@ -510,7 +545,7 @@ fn with_reason(outcome: &str, answer: &Answer) -> Value {
     }
 }
 
-fn action(answer: &Answer) -> Result<&'static str, String> {
+fn action(answer: &Answer) -> Result<&'static str, Misfit> {
     if answer.cancel {
         Ok("cancel")
     } else if answer.skip || answer.reject {
@@ -518,11 +553,11 @@ fn action(answer: &Answer) -> Result<&'static str, String> {
     } else if answer.accept || answer.answers.is_some() {
         Ok("accept")
     } else {
-        Err("answer with { accept = true }, { reject = true } or { cancel = true }".to_owned())
+        Err(Misfit::Form)
     }
 }
 
-fn form(questions: &[Question], answer: &Answer) -> Result<Value, String> {
+fn form(questions: &[Question], answer: &Answer) -> Result<Value, Misfit> {
     let action = action(answer)?;
     if action != "accept" {
         return Ok(json!({ "action": action }));
@@ -549,7 +584,7 @@ fn form(questions: &[Question], answer: &Answer) -> Result<Value, String> {
                 content.insert(question.id.clone(), value);
             }
             None if question.required => {
-                return Err(format!("\"{}\" needs an answer", question.prompt));
+                return Err(Misfit::Required(question.prompt.clone()));
             }
             None => {}
         }
@@ -558,9 +593,13 @@ fn form(questions: &[Question], answer: &Answer) -> Result<Value, String> {
 }
 
 /// The chosen texts as the type the form asked for.
-fn typed(question: &Question, chosen: &[String]) -> Result<Value, String> {
+fn typed(question: &Question, chosen: &[String]) -> Result<Value, Misfit> {
     let first = chosen.first().map(String::as_str).unwrap_or_default();
-    let wrong = |what: &str| format!("\"{}\" wants {what}, not \"{first}\"", question.prompt);
+    let wrong = |wanted| Misfit::WrongType {
+        question: question.prompt.clone(),
+        wanted,
+        given: first.to_owned(),
+    };
     match question.value_type.as_deref() {
         Some("array") => Ok(json!(chosen)),
         Some("boolean") => first
@@ -599,20 +638,23 @@ fn fits(question: &Question, value: &Value) -> bool {
 fn check_choices(
     questions: &[Question],
     given: &BTreeMap<String, Vec<String>>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     for (id, chosen) in given {
         let Some(question) = questions.iter().find(|question| question.id == *id) else {
-            return Err(format!("there is no question \"{id}\""));
+            return Err(Misfit::NoQuestion(id.clone()));
         };
         if chosen.len() > 1 && !question.multiple {
-            return Err(format!("\"{}\" takes one answer", question.prompt));
+            return Err(Misfit::OneAnswer(question.prompt.clone()));
         }
         let known = |choice: &String| question.options.iter().any(|option| option.id == *choice);
         if let Some(stray) = chosen
             .iter()
             .find(|choice| !question.free_text && !known(choice))
         {
-            return Err(format!("\"{}\" has no option \"{stray}\"", question.prompt));
+            return Err(Misfit::NoOption {
+                question: question.prompt.clone(),
+                option: stray.clone(),
+            });
         }
     }
     Ok(())

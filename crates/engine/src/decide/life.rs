@@ -1,17 +1,46 @@
 //! A decision's life: asked, judged by the rules, shown, answered or withdrawn, recorded in the transcript. It ends once.
 
+use std::collections::BTreeSet;
+use std::collections::btree_map::Values;
+
 use acp::message::RpcError;
 use acp::peer::Ticket;
 use serde_json::Value;
 
-use crate::decide::decision::{Answer, Ask, Decision};
+use crate::decide::decided::{Decided, End, How};
+use crate::decide::decision::{Answer, Decision, Subject};
 use crate::effect::{Effect, Judging};
-use crate::engine::{Engine, News, Refused};
+use crate::engine::{Engine, News};
+use crate::error::Error;
 use crate::ids::{DecisionId, Key, Proc};
 use crate::inbound::serve::title_of;
-use crate::policy::{Action, call};
+use crate::policy::{Action, Judged, call};
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;
+use crate::tracked::Tracked;
+
+/// The decisions there are. Everyone may look; only this file adds, changes and ends them.
+#[derive(Debug, Default)]
+pub(crate) struct Decisions {
+    all: Tracked<DecisionId, Decision>,
+    last: DecisionId,
+}
+
+impl Decisions {
+    pub(crate) fn get(&self, id: DecisionId) -> Option<&Decision> {
+        self.all.get(&id)
+    }
+
+    /// Oldest first.
+    pub(crate) fn values(&self) -> Values<'_, DecisionId, Decision> {
+        self.all.values()
+    }
+
+    /// Whose were changed since the last call.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<Key> {
+        self.all.take_touched()
+    }
+}
 
 impl Engine {
     /// Puts a decision before the user; of a permission the rules are asked first. `asker` is the task of the subagent that asks, where that is known; else
@@ -28,20 +57,20 @@ impl Engine {
         title: String,
         entry: Option<usize>,
         asker: Option<usize>,
-        ask: Ask,
-    ) {
-        let id = self.last_decision.advance();
-        let transcript = self.sessions.get(&key).map(|session| &session.transcript);
+        subject: Subject,
+    ) -> DecisionId {
+        let id = self.decisions.last.advance();
+        let transcript = self.sessions.get(&key).map(|session| session.transcript());
         let subagent = asker.or_else(|| transcript?.get(entry?)?.parent);
-        let places = match &ask {
-            Ask::Access { access, .. } => {
+        let places = match &subject {
+            Subject::Access { access, .. } => {
                 access.judged.as_ref().map(|judged| judged.places.clone())
             }
             _ => None,
         };
         let session = self.sessions.get_mut(&key);
-        let tool = session.and_then(|session| session.transcript.get_mut(entry?)?.tool_mut());
-        let is_permission = matches!(ask, Ask::Permission { .. });
+        let tool = session.and_then(|session| session.transcript_mut().get_mut(entry?)?.tool_mut());
+        let is_permission = matches!(subject, Subject::Permission { .. });
         let shown = tool.as_deref().map(call::shown).unwrap_or_default();
         let checked = !is_permission || tool.is_none();
         if let Some(tool) = tool {
@@ -56,24 +85,25 @@ impl Engine {
             entry,
             subagent,
             asked_ms: self.now.wall_ms,
-            ask,
+            subject,
             checked,
             judged: None,
             revision: 0,
             shown,
             places: places.unwrap_or_default(),
         };
-        self.decisions.insert(id, decision);
+        self.decisions.all.insert(id, decision);
         if checked {
             self.announce(id);
         } else {
             self.judge_decision(id);
         }
+        id
     }
 
     /// The user is to hear of a decision, or that the call it is about changed.
     pub(crate) fn announce(&mut self, id: DecisionId) {
-        if let Some(decision) = self.decisions.get(&id) {
+        if let Some(decision) = self.decisions.get(id) {
             let (key, subagent) = (decision.key, decision.subagent);
             if let Some(task) = subagent {
                 self.count_waiting(key, task);
@@ -83,13 +113,13 @@ impl Engine {
     }
 
     fn judge_decision(&mut self, id: DecisionId) {
-        let Some(decision) = self.decisions.get(&id) else {
+        let Some(decision) = self.decisions.get(id) else {
             return;
         };
         let session = self.sessions.get(&decision.key);
         let tool = decision
             .entry
-            .and_then(|at| session?.transcript.get(at)?.tool());
+            .and_then(|at| session?.transcript().get(at)?.tool());
         if let Some(tool) = tool {
             let case = Box::new(self.case(decision.key, tool));
             let revision = decision.revision;
@@ -102,7 +132,7 @@ impl Engine {
     /// old one decides nothing.
     pub(crate) fn recheck_decisions(&mut self, key: Key, entry: usize) {
         let session = self.sessions.get(&key);
-        let Some(tool) = session.and_then(|session| session.transcript.get(entry)?.tool()) else {
+        let Some(tool) = session.and_then(|session| session.transcript().get(entry)?.tool()) else {
             return;
         };
         if tool.decision.is_none() {
@@ -112,12 +142,14 @@ impl Engine {
         let title = title_of(tool);
         let outdated = |decision: &&Decision| {
             let is_its = decision.key == key && decision.entry == Some(entry);
-            is_its && matches!(decision.ask, Ask::Permission { .. }) && decision.shown != shown
+            is_its
+                && matches!(decision.subject, Subject::Permission { .. })
+                && decision.shown != shown
         };
         let outdated = self.decisions.values().filter(outdated);
         let changed: Vec<DecisionId> = outdated.map(|decision| decision.id).collect();
         for decision in &changed {
-            if let Some(decision) = self.decisions.get_mut(decision) {
+            if let Some(decision) = self.decisions.all.get_mut(decision) {
                 decision.shown.clone_from(&shown);
                 decision.title.clone_from(&title);
                 decision.judged = None;
@@ -129,9 +161,25 @@ impl Engine {
         }
     }
 
+    /// A permission was judged. One that changed meanwhile is judged again.
+    pub(crate) fn on_judged_decision(&mut self, id: DecisionId, revision: u64, judged: Judged) {
+        let Some(decision) = self.decisions.all.get_mut(&id) else {
+            return;
+        };
+        if decision.revision != revision {
+            return;
+        }
+        decision.judged = Some(judged);
+        let proc = decision.proc;
+        if decision.checked {
+            return self.decide_permission(id);
+        }
+        self.serve_judged(proc);
+    }
+
     /// The rules have judged it: they answer it, or the user is asked.
     pub(crate) fn decide_permission(&mut self, id: DecisionId) {
-        let Some(decision) = self.decisions.get_mut(&id) else {
+        let Some(decision) = self.decisions.all.get_mut(&id) else {
             return;
         };
         let judged = decision.judged.take().unwrap_or_default();
@@ -142,8 +190,8 @@ impl Engine {
             Some((Action::Ask, _)) => None,
             Some(said) => Some(said),
             None => self.sessions.get(&key).and_then(|session| {
-                let tool = session.transcript.get(entry?)?.tool()?;
-                session.always.get(&call::signature(tool)).cloned()
+                let tool = session.transcript().get(entry?)?.tool()?;
+                session.remembered(&call::signature(tool)).cloned()
             }),
         };
         if let Some((action, rule)) = said
@@ -154,52 +202,40 @@ impl Engine {
         self.announce(id);
     }
 
-    /// Answers a decision.
+    /// Answers a decision for the user, or by a rule, which leaves a line that names it.
     pub fn answer(
         &mut self,
         id: DecisionId,
         answer: &Answer,
-        how: &'static str,
-    ) -> Result<(), Refused> {
-        self.answer_by(id, answer, how, None)
-    }
-
-    /// Answers a decision for the user; an answer given by a rule leaves a line that names it.
-    pub fn answer_by(
-        &mut self,
-        id: DecisionId,
-        answer: &Answer,
-        how: &'static str,
         rule: Option<String>,
-    ) -> Result<(), Refused> {
-        let decision = self.decisions.get(&id).filter(|decision| decision.checked);
-        let decision = decision.ok_or_else(|| {
-            format!(
-                "there is no decision {}: it was answered or withdrawn",
-                id.0
-            )
-        })?;
-        if rule.is_some() && matches!(decision.ask, Ask::Conflict { .. }) {
-            return Err("no rule decides about unsaved text".to_owned());
+    ) -> Result<(), Error> {
+        let how = match rule {
+            Some(_) => How::Policy,
+            None => How::User,
+        };
+        let decision = self.decisions.get(id).filter(|decision| decision.checked);
+        let decision = decision.ok_or(Error::NoDecision(id))?;
+        if rule.is_some() && matches!(decision.subject, Subject::Conflict { .. }) {
+            return Err(Error::RuleOnConflict);
         }
         if answer
             .revision
             .is_some_and(|seen| seen != decision.revision)
         {
-            return Err("the call changed while you decided; nothing was answered".to_owned());
+            return Err(Error::CallChanged);
         }
         let (key, title, entry) = (decision.key, decision.title.clone(), decision.entry);
         let reply = decision.reply(&self.agent_name(key), answer)?;
-        let own_words = match (&decision.ask, &answer.reason) {
-            (Ask::Pick { .. }, Some(words)) if answer.skip => Some(words.clone()),
+        let own_words = match (&decision.subject, &answer.reason) {
+            (Subject::Pick { .. }, Some(words)) if answer.skip => Some(words.clone()),
             _ => None,
         };
         let mut access = None;
-        match &decision.ask {
-            Ask::Access { access: asked, .. } if reply.result.is_none() => {
+        match &decision.subject {
+            Subject::Access { access: asked, .. } if reply.result.is_none() => {
                 access = Some((**asked).clone());
             }
-            Ask::Permission { .. } if reply.always && how == "user" => {
+            Subject::Permission { .. } if reply.always && how == How::User => {
                 let at = answer.at.as_deref().unwrap_or("before");
                 self.remember(key, entry, reply.rejected == Some(true), at);
             }
@@ -215,6 +251,14 @@ impl Engine {
             let prompt = self.prompt(key, spec)?;
             let _ = self.queue_move(key, prompt, 1);
         }
+        let end = End {
+            how,
+            rejected: reply.rejected,
+            always: reply.always,
+            rule: rule.as_deref(),
+            at_ms: self.now.wall_ms,
+        };
+        self.record_decision(id, Some(answer), &end);
         self.finish_decision(id, reply.result, how, reply.rejected);
         if let Some(warning) = reply.warning {
             self.add_notice(key, Level::Warning, "policy", warning.clone());
@@ -242,7 +286,7 @@ impl Engine {
             reject: action == Action::Reject,
             ..Answer::default()
         };
-        self.answer_by(id, &answer, "policy", Some(rule)).is_ok()
+        self.answer(id, &answer, Some(rule)).is_ok()
     }
 
     /// Remembers an answer that was meant for good: some agents forget it.
@@ -250,7 +294,7 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let tool = entry.and_then(|at| session.transcript.get(at)?.tool());
+        let tool = entry.and_then(|at| session.transcript().get(at)?.tool());
         if let Some(tool) = tool {
             let action = if rejected {
                 Action::Reject
@@ -258,12 +302,13 @@ impl Engine {
                 Action::Allow
             };
             let said = format!("your “always” of {at}");
-            session.always.insert(call::signature(tool), (action, said));
+            let signature = call::signature(tool);
+            session.remember(signature, action, said);
         }
     }
 
     /// Ends the decisions that match, each answered as cancelled.
-    pub(crate) fn end_decisions(&mut self, matches: impl Fn(&Decision) -> bool, how: &'static str) {
+    pub(crate) fn end_decisions(&mut self, matches: impl Fn(&Decision) -> bool) {
         let ids: Vec<DecisionId> = self
             .decisions
             .values()
@@ -273,9 +318,67 @@ impl Engine {
         for id in ids {
             let reply = self
                 .decisions
-                .get(&id)
+                .get(id)
                 .and_then(|decision| decision.reply("", &Answer::cancelled()).ok());
-            self.finish_decision(id, reply.and_then(|reply| reply.result), how, None);
+            let end = End {
+                how: How::Cancelled,
+                at_ms: self.now.wall_ms,
+                ..End::default()
+            };
+            self.record_decision(id, None, &end);
+            self.finish_decision(
+                id,
+                reply.and_then(|reply| reply.result),
+                How::Cancelled,
+                None,
+            );
+        }
+    }
+
+    /// Decisions of a process that is gone: there is no agent to answer.
+    pub(crate) fn withdraw_decisions(&mut self, proc: Proc) {
+        let ids: Vec<_> = self
+            .decisions
+            .values()
+            .filter(|d| d.proc == proc)
+            .map(|d| d.id)
+            .collect();
+        for id in ids {
+            self.finish_decision(id, None, How::Cancelled, None);
+        }
+    }
+
+    /// Puts down what is being decided: with the call it is about, or in a line of its own.
+    fn record_decision(&mut self, id: DecisionId, answer: Option<&Answer>, end: &End<'_>) {
+        let Some(decision) = self.decisions.get(id) else {
+            return;
+        };
+        let (key, parent) = (decision.key, decision.subagent);
+        let decided = Decided::new(decision, answer, end);
+        let is_row = matches!(
+            decision.subject,
+            Subject::Permission { .. } | Subject::Access { .. }
+        );
+        let (entry, is_conflict) = (
+            decision.entry,
+            matches!(decision.subject, Subject::Conflict { .. }),
+        );
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        if let Some(entry) = entry.and_then(|at| session.transcript_mut().get_mut(at)) {
+            entry.decided.push(decided);
+        } else if answer.is_some() && !is_row && !is_conflict {
+            let parent = parent.filter(|at| session.transcript().task(*at).is_some());
+            let text = decided.summary();
+            session.transcript_mut().end_message(parent, end.at_ms);
+            let at =
+                session
+                    .transcript_mut()
+                    .notice(parent, Level::Info, "decision", text, end.at_ms);
+            if let Some(entry) = session.transcript_mut().get_mut(at) {
+                entry.decided.push(decided);
+            }
         }
     }
 
@@ -285,18 +388,20 @@ impl Engine {
         &mut self,
         id: DecisionId,
         result: Option<Result<Value, RpcError>>,
-        how: &'static str,
+        how: How,
         rejected: Option<bool>,
     ) {
-        let Some(decision) = self.decisions.remove(&id) else {
+        let Some(decision) = self.decisions.all.remove(&id) else {
             return;
         };
         let answered = result.is_some();
         match (decision.ticket, result) {
             (Some(ticket), Some(result)) => self.respond(decision.proc, ticket, result),
-            _ => self.end_conflict(&decision, answered && how != "user"),
+            _ => self.end_conflict(&decision, answered && how != How::User),
         }
-        if let (Ask::Access { .. }, Some(at), true) = (&decision.ask, decision.entry, answered) {
+        if let (Subject::Access { .. }, Some(at), true) =
+            (&decision.subject, decision.entry, answered)
+        {
             let said_no = rejected == Some(true);
             let status = if said_no { "failed" } else { "cancelled" };
             self.end_row(decision.key, at, status, said_no);
@@ -304,7 +409,7 @@ impl Engine {
         if let Some(entry) = decision.entry
             && let Some(session) = self.sessions.get_mut(&decision.key)
             && let Some(tool) = session
-                .transcript
+                .transcript_mut()
                 .get_mut(entry)
                 .and_then(|entry| entry.tool_mut())
         {
@@ -315,8 +420,8 @@ impl Engine {
                 .map(|other| other.id);
             tool.rejected = rejected.unwrap_or(tool.rejected);
             tool.allowed = rejected.map_or(tool.allowed, |rejected| !rejected);
-            if matches!(decision.ask, Ask::Permission { .. }) {
-                tool.cancelled = how == "cancelled";
+            if matches!(decision.subject, Subject::Permission { .. }) {
+                tool.cancelled = how == How::Cancelled;
             }
         }
         if let Some(task) = decision.subagent {
@@ -342,7 +447,13 @@ impl Engine {
         let Some(id) = its.map(|decision| decision.id) else {
             return false;
         };
-        self.finish_decision(id, Some(Err(RpcError::cancelled())), "withdrawn", None);
+        let end = End {
+            how: How::Withdrawn,
+            at_ms: self.now.wall_ms,
+            ..End::default()
+        };
+        self.record_decision(id, None, &end);
+        self.finish_decision(id, Some(Err(RpcError::cancelled())), How::Withdrawn, None);
         true
     }
 }

@@ -2,15 +2,18 @@
 //!
 //! Each write and each command leaves a row in the transcript, unless a call the agent announced is that row.
 
+use std::collections::BTreeMap;
+
 use acp::message::RpcError;
 use acp::peer::Ticket;
+use acp::types::PermissionKind;
 use serde_json::{Map, Value, json};
 
 use crate::agents::launch::Launch;
-use crate::decide::decision::{Ask, PermissionOption};
+use crate::decide::decision::{PermissionOption, Subject};
 use crate::effect::{DiskOp, Effect, Judging};
 use crate::engine::Engine;
-use crate::ids::{AccessId, DecisionId, Key, Proc};
+use crate::ids::{AccessId, Key, Proc};
 use crate::policy::{Action, Call, Case, Judged, call, paths};
 use crate::sessions::entry::Level;
 use crate::tools::terminals::wire_id;
@@ -109,6 +112,13 @@ impl Access {
     }
 }
 
+/// What is being judged. Only this file looks inside.
+#[derive(Debug, Default)]
+pub(crate) struct Accesses {
+    judging: BTreeMap<AccessId, Access>,
+    last: AccessId,
+}
+
 impl Engine {
     /// What `~` stands for.
     pub(crate) fn home(&self) -> String {
@@ -157,7 +167,7 @@ impl Engine {
 
     fn judge_access(&mut self, proc: Proc, ticket: Ticket, at: At, act: Act, mut tool: ToolCall) {
         let (key, asker) = at;
-        let id = self.last_access.advance();
+        let id = self.accesses.last.advance();
         tool.id = format!("editor-{}", id.0);
         let case = self.case(key, &tool);
         let access = Access {
@@ -170,7 +180,7 @@ impl Engine {
             row: None,
             asker,
         };
-        self.accesses.insert(id, access);
+        self.accesses.judging.insert(id, access);
         self.effects.push(Effect::Judge {
             whose: Judging::Access(id),
             case: Box::new(case),
@@ -180,7 +190,7 @@ impl Engine {
     /// A call with all that judging it takes.
     pub(crate) fn case(&self, key: Key, tool: &ToolCall) -> Case {
         let session = self.sessions.get(&key);
-        let directories = session.map(|session| session.wanted.directories.clone());
+        let directories = session.map(|session| session.wanted().directories.clone());
         Case {
             policy: self.policy.clone(),
             call: Call::of(&self.agent_name(key), tool),
@@ -192,7 +202,7 @@ impl Engine {
     fn cwd_of(&self, key: Key) -> String {
         let session = self.sessions.get(&key);
         session
-            .map(|session| session.cwd.clone())
+            .map(|session| session.cwd().to_owned())
             .unwrap_or_default()
     }
 
@@ -201,7 +211,7 @@ impl Engine {
         match whose {
             Judging::Decision { id, revision } => self.on_judged_decision(id, revision, judged),
             Judging::Access(id) => {
-                let Some(access) = self.accesses.get_mut(&id) else {
+                let Some(access) = self.accesses.judging.get_mut(&id) else {
                     return;
                 };
                 access.judged = Some(judged);
@@ -214,11 +224,14 @@ impl Engine {
     /// Goes on with what was judged, in the order it was asked for: an agent may read what it has just written, and its
     /// permissions are put before the user as they came.
     pub(crate) fn serve_judged(&mut self, proc: Proc) {
-        while let Some((&first, access)) =
-            self.accesses.iter().find(|(_, access)| access.proc == proc)
+        while let Some((&first, access)) = self
+            .accesses
+            .judging
+            .iter()
+            .find(|(_, access)| access.proc == proc)
             && access.judged.is_some()
         {
-            if let Some(access) = self.accesses.remove(&first) {
+            if let Some(access) = self.accesses.judging.remove(&first) {
                 self.decide_access(access);
             }
         }
@@ -281,7 +294,7 @@ impl Engine {
             .as_ref()
             .map(|judged| judged.places.as_slice());
         places.unwrap_or_default().iter().all(|place| {
-            session.grants.iter().any(|grant| {
+            session.grants().iter().any(|grant| {
                 (grant.write || !writes)
                     && paths::below(&place.path, &grant.dir, place.ignore_case).is_some()
             })
@@ -307,22 +320,30 @@ impl Engine {
     }
 
     fn ask_access(&mut self, mut access: Access, outside: bool) {
-        if self.is_cancelling(access.key) || self.closing {
+        if self.is_cancelling(access.key) || self.is_closing() {
             return self.respond(access.proc, access.ticket, Err(RpcError::cancelled()));
         }
-        let option = |id: &str, name: String, kind: &str| PermissionOption {
+        let option = |id: &str, name: String, kind| PermissionOption {
             id: id.to_owned(),
             name,
-            kind: kind.to_owned(),
+            kind,
         };
-        let mut options = vec![option("allow-once", "Allow once".to_owned(), "allow_once")];
+        let mut options = vec![option(
+            "allow-once",
+            "Allow once".to_owned(),
+            PermissionKind::AllowOnce,
+        )];
         if let Some(dir) = access.folder().filter(|_| outside)
             && !self.is_wide(access.key, &dir)
         {
             let name = format!("Always in {dir}");
-            options.push(option("allow-always", name, "allow_always"));
+            options.push(option("allow-always", name, PermissionKind::AllowAlways));
         }
-        options.push(option("reject-once", "Reject".to_owned(), "reject_once"));
+        options.push(option(
+            "reject-once",
+            "Reject".to_owned(),
+            PermissionKind::RejectOnce,
+        ));
         if let Act::File(DiskOp::Write { content, .. }) = &access.act {
             let path = access.object();
             access.tool.content = vec![Content::written(path, None, content.clone())];
@@ -334,11 +355,11 @@ impl Engine {
         };
         let (proc, ticket, key) = (access.proc, access.ticket, access.key);
         let asker = access.asker;
-        let ask = Ask::Access {
+        let subject = Subject::Access {
             options,
             access: Box::new(access),
         };
-        self.ask(proc, Some(ticket), key, title, entry, asker, ask);
+        self.ask(proc, Some(ticket), key, title, entry, asker, subject);
     }
 
     /// The user allowed it, this once or for all of the folder.
@@ -348,7 +369,7 @@ impl Engine {
             && let Some(session) = self.sessions.get_mut(&access.key)
         {
             let write = matches!(access.act, Act::File(DiskOp::Write { .. }));
-            session.grants.push(Grant { dir, write });
+            session.grant(Grant { dir, write });
         }
         self.go(access);
     }
@@ -370,7 +391,7 @@ impl Engine {
                     real = Some(place.path);
                 }
                 let at = (key, access.asker);
-                self.ask_editor(access.proc, access.ticket, at, op, said, real, access.row);
+                self.request_editor(access.proc, access.ticket, at, op, said, real, access.row);
             }
             Act::Run(run) => {
                 let number = self.start_terminal(access.proc, access.ticket, key, *run);
@@ -391,13 +412,13 @@ impl Engine {
         if access.row.is_some() {
             return true;
         }
-        let entries = session.transcript.entries().iter().enumerate().rev();
+        let entries = session.transcript().entries().iter().enumerate().rev();
         let open: Vec<(usize, &ToolCall)> = entries
             .filter(|(_, entry)| !entry.done)
             .filter_map(|(at, entry)| Some((at, entry.tool()?)))
             .filter(|(_, tool)| !tool.is_over())
             .collect();
-        let cwd = &session.cwd;
+        let cwd = session.cwd();
         if open
             .iter()
             .any(|(_, tool)| says_the_same(tool, &access.tool, cwd, &home))
@@ -412,7 +433,7 @@ impl Engine {
             return false;
         }
         if let Some(tool) = session
-            .transcript
+            .transcript_mut()
             .get_mut(at)
             .and_then(|entry| entry.tool_mut())
         {
@@ -425,16 +446,16 @@ impl Engine {
     fn row(&mut self, access: &mut Access) -> Option<usize> {
         let now = self.now.wall_ms;
         let session = self.sessions.get_mut(&access.key)?;
-        session.transcript.end_message(access.asker, now);
+        session.transcript_mut().end_message(access.asker, now);
         let id = &access.tool.id;
-        let at = session.transcript.add_tool(id, access.asker, now);
-        let entry = session.transcript.get_mut(at)?;
+        let at = session.transcript_mut().add_tool(id, access.asker, now);
+        let entry = session.transcript_mut().get_mut(at)?;
         entry.text.clone_from(&access.tool.title);
         if let Some(tool) = entry.tool_mut() {
             *tool = access.tool.clone();
             "in_progress".clone_into(&mut tool.status);
         }
-        session.rows.push(at);
+        session.add_row(at);
         access.row = Some(at);
         Some(at)
     }
@@ -445,7 +466,7 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let Some(entry) = session.transcript.get_mut(at) else {
+        let Some(entry) = session.transcript_mut().get_mut(at) else {
             return;
         };
         entry.done = true;
@@ -460,7 +481,7 @@ impl Engine {
         let id = wire_id(terminal);
         if let Some(session) = self.sessions.get_mut(&key)
             && let Some(tool) = session
-                .transcript
+                .transcript_mut()
                 .get_mut(at)
                 .and_then(|entry| entry.tool_mut())
         {
@@ -476,8 +497,8 @@ impl Engine {
     /// A command whose row is ours ended.
     pub(crate) fn end_row_of_terminal(&mut self, key: Key, at: usize, well: bool) {
         let is_ours = self.sessions.get(&key).is_some_and(|session| {
-            let tool = session.transcript.get(at).and_then(|entry| entry.tool());
-            session.rows.contains(&at) && tool.is_some_and(|tool| !tool.is_over())
+            let tool = session.transcript().get(at).and_then(|entry| entry.tool());
+            session.is_row(at) && tool.is_some_and(|tool| !tool.is_over())
         });
         if is_ours {
             self.end_row(key, at, if well { "completed" } else { "failed" }, false);
@@ -496,29 +517,14 @@ impl Engine {
     pub(crate) fn take_accesses(&mut self, matches: impl Fn(&Access) -> bool) -> Vec<Access> {
         let ids: Vec<AccessId> = self
             .accesses
+            .judging
             .iter()
             .filter(|(_, access)| matches(access))
             .map(|(id, _)| *id)
             .collect();
         ids.iter()
-            .filter_map(|id| self.accesses.remove(id))
+            .filter_map(|id| self.accesses.judging.remove(id))
             .collect()
-    }
-
-    /// A permission was judged. One that changed meanwhile is judged again.
-    fn on_judged_decision(&mut self, id: DecisionId, revision: u64, judged: Judged) {
-        let Some(decision) = self.decisions.get_mut(&id) else {
-            return;
-        };
-        if decision.revision != revision {
-            return;
-        }
-        decision.judged = Some(judged);
-        let proc = decision.proc;
-        if decision.checked {
-            return self.decide_permission(id);
-        }
-        self.serve_judged(proc);
     }
 }
 

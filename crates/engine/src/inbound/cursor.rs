@@ -8,7 +8,7 @@ use acp::peer::Ticket;
 use acp::types::cursor;
 use serde_json::Value;
 
-use crate::decide::decision::{Ask, Choice, Phase, Plan, Question};
+use crate::decide::decision::{Choice, Phase, Plan, Question, Subject};
 use crate::engine::Engine;
 use crate::ids::{Key, Proc};
 use crate::sessions::entry::Level;
@@ -55,7 +55,7 @@ impl Engine {
                         Some(ticket) => {
                             self.respond(proc, ticket, Err(RpcError::method_not_found(method)))
                         }
-                        None => self.on_unknown_cursor(proc, method),
+                        None => self.unknown_notification(method),
                     }
                     return;
                 }
@@ -63,12 +63,6 @@ impl Engine {
         if let (Err(params), Some(ticket)) = (wrong, ticket) {
             let text = format!("a required field is missing or of the wrong type in {params}");
             self.respond(proc, ticket, Err(RpcError::invalid_params(text)));
-        }
-    }
-
-    fn on_unknown_cursor(&mut self, proc: Proc, method: &str) {
-        if let Some(key) = self.busy_session(proc.agent) {
-            self.show_unknown(key, None, method);
         }
     }
 
@@ -83,9 +77,9 @@ impl Engine {
             let mine = self
                 .sessions
                 .values()
-                .filter(|session| session.agent == proc.agent);
-            mine.filter(|session| call.is_some_and(|id| session.transcript.tool(id).is_some()))
-                .map(|s| s.key)
+                .filter(|session| session.agent() == proc.agent);
+            mine.filter(|session| call.is_some_and(|id| session.transcript().tool(id).is_some()))
+                .map(|s| s.key())
                 .next_back()
         };
         let asker = by_id.and_then(|(_, asker)| asker);
@@ -93,17 +87,17 @@ impl Engine {
             .map(|(key, _)| key)
             .or_else(by_call)
             .or_else(|| self.busy_session(proc.agent))?;
-        let entry = call.and_then(|id| self.sessions.get(&key)?.transcript.tool_of(id, asker));
+        let entry = call.and_then(|id| self.sessions.get(&key)?.transcript().tool_of(id, asker));
         Some(CursorPlace { key, entry, asker })
     }
 
-    fn on_question(&mut self, proc: Proc, ticket: Option<Ticket>, ask: cursor::AskQuestion) {
-        let place = self.cursor_place(proc, &ask.place);
+    fn on_question(&mut self, proc: Proc, ticket: Option<Ticket>, asked: cursor::AskQuestion) {
+        let place = self.cursor_place(proc, &asked.place);
         let Some(ticket) = ticket else {
-            // A question nobody waits for cannot be answered, only shown.
+            // A question no agent waits for cannot be answered, only shown.
             if let Some(CursorPlace { key, .. }) = place {
-                let prompts = ask.questions.into_iter().map(|question| question.prompt);
-                let lines: Vec<String> = ask.title.into_iter().chain(prompts).collect();
+                let prompts = asked.questions.into_iter().map(|question| question.prompt);
+                let lines: Vec<String> = asked.title.into_iter().chain(prompts).collect();
                 self.add_notice(key, Level::Info, "agent", lines.join("\n"));
             }
             return;
@@ -112,7 +106,7 @@ impl Engine {
         let Some(CursorPlace { key, entry, asker }) = place else {
             return self.respond_with(proc, ticket, &cursor::QuestionOutcome::Cancelled);
         };
-        let questions: Vec<Question> = ask
+        let questions: Vec<Question> = asked
             .questions
             .into_iter()
             .map(|question| Question {
@@ -133,7 +127,7 @@ impl Engine {
                 default: None,
             })
             .collect();
-        let title = ask
+        let title = asked
             .title
             .or_else(|| questions.first().map(|q| q.prompt.clone()))
             .unwrap_or_default();
@@ -144,7 +138,7 @@ impl Engine {
             title,
             entry,
             asker,
-            Ask::Questions { questions },
+            Subject::Questions { questions },
         );
     }
 
@@ -197,8 +191,8 @@ impl Engine {
             todos,
             phases,
         };
-        let ask = Ask::Plan(Box::new(plan));
-        self.ask(proc, Some(ticket), key, title, entry, asker, ask);
+        let subject = Subject::Plan(Box::new(plan));
+        self.ask(proc, Some(ticket), key, title, entry, asker, subject);
     }
 
     fn on_todos(&mut self, proc: Proc, ticket: Option<Ticket>, update: cursor::UpdateTodos) {
@@ -213,7 +207,7 @@ impl Engine {
             let list = self
                 .sessions
                 .get(&key)
-                .map(|session| session.todos.clone())
+                .map(|session| session.todos().to_vec())
                 .unwrap_or_default();
             let todos = list
                 .into_iter()
@@ -238,7 +232,9 @@ impl Engine {
                 && entry.is_none()
                 && let Some(session) = self.sessions.get_mut(&key)
             {
-                session.transcript.alias_tool(call.as_str(), asker, at);
+                session
+                    .transcript_mut()
+                    .alias_tool(call.as_str(), asker, at);
             }
             let kind = news.subagent_type.as_str();
             self.change_tool(key, at, |tool| {
@@ -284,7 +280,7 @@ impl Engine {
     /// The block of the subagent a task is about, where there is one: it goes by the id the task names, or no call stands
     /// behind it and it is called the same.
     fn told_task(&self, key: Key, asker: Option<usize>, news: &cursor::Task) -> Option<usize> {
-        let transcript = &self.sessions.get(&key)?.transcript;
+        let transcript = &self.sessions.get(&key)?.transcript();
         let by_id = news.agent_id.as_deref().and_then(|id| {
             let mut tasks = transcript.tasks().rev();
             tasks.find(|(_, task)| task.is_called(id))
@@ -336,7 +332,7 @@ impl Engine {
         ticket: Option<Ticket>,
         what: &str,
     ) -> Option<usize> {
-        let entries = self.sessions.get(&key)?.transcript.entries().len();
+        let entries = self.sessions.get(&key)?.transcript().entries().len();
         let own = match ticket {
             Some(ticket) => format!("{what}-{}", ticket.number()),
             None => format!("{what}-told-{entries}"),
@@ -364,7 +360,7 @@ impl Engine {
         let Some(entry) = self
             .sessions
             .get_mut(&key)
-            .and_then(|s| s.transcript.get_mut(at))
+            .and_then(|s| s.transcript_mut().get_mut(at))
         else {
             return;
         };

@@ -1,5 +1,7 @@
 //! What agents ask of the editor: permissions, files, terminals, forms. Each request is answered once.
 
+use std::io::ErrorKind;
+
 use acp::message::RpcError;
 use acp::peer::Ticket;
 use acp::types::{self as wire, Empty};
@@ -8,9 +10,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agents::launch::{Exit, Launch};
-use crate::decide::decision::{self, Ask, Choice, PermissionOption, Question};
+use crate::decide::decided::How;
+use crate::decide::decision::{self, Choice, PermissionOption, Question, Subject};
 use crate::effect::{DiskOp, Effect};
 use crate::engine::{EditorCall, Engine, News, Way};
+use crate::error::FileError;
 use crate::ids::{EditorId, Key, Proc};
 use crate::inbound::access::{At, Run, given_of};
 use crate::policy::paths::absolute;
@@ -42,7 +46,7 @@ pub struct EditorReply {
 }
 
 impl Engine {
-    /// A request arrived. Whatever it is, it is answered: now, or when somebody has decided.
+    /// A request arrived. Whatever it is, it is answered: now, or after a decision.
     pub(crate) fn on_request(&mut self, proc: Proc, ticket: Ticket, method: &str, params: Value) {
         match method {
             methods::SESSION_REQUEST_PERMISSION => {
@@ -95,7 +99,7 @@ impl Engine {
 
     fn on_permission(&mut self, proc: Proc, ticket: Ticket, request: wire::PermissionRequest) {
         let Some((key, mut parent)) = self.place(proc, &request.session_id) else {
-            // Nobody is left to ask.
+            // There is no user left to ask.
             return self.respond_with(proc, ticket, &wire::PermissionOutcome::Cancelled);
         };
         let mut call = request.tool_call;
@@ -116,7 +120,9 @@ impl Engine {
             parent = self.lone_delegate(key);
         }
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.transcript.announce_tool(call.id.as_str(), parent);
+            session
+                .transcript_mut()
+                .announce_tool(call.id.as_str(), parent);
         }
         self.alias_permission(key, parent, &call);
         let entry = self.upsert_tool(key, parent, call, false);
@@ -126,7 +132,7 @@ impl Engine {
         let tool = self
             .sessions
             .get(&key)
-            .and_then(|s| s.transcript.get(entry?)?.tool());
+            .and_then(|s| s.transcript().get(entry?)?.tool());
         let title = tool.map(title_of).unwrap_or_default();
         let options: Vec<PermissionOption> = request
             .options
@@ -134,22 +140,22 @@ impl Engine {
             .map(|option| PermissionOption {
                 id: option.option_id,
                 name: option.name,
-                kind: option.kind.as_str().to_owned(),
+                kind: option.kind,
             })
             .collect();
         if let Some(id) = decision::collision(&options) {
             let warning = decision::collision_warning(&self.agent_name(key), id);
             return self.refuse_colliding(proc, ticket, key, entry, warning);
         }
-        let ask = if decision::is_question(&options) {
+        let subject = if decision::is_question(&options) {
             // No rule and no “always” may answer a question.
             let question = tool.map(|tool| asked_by(tool, &title, &options));
             let questions = question.into_iter().collect();
-            Ask::Pick { questions }
+            Subject::Pick { questions }
         } else {
-            Ask::Permission { options }
+            Subject::Permission { options }
         };
-        self.ask(proc, Some(ticket), key, title, entry, parent, ask);
+        self.ask(proc, Some(ticket), key, title, entry, parent, subject);
     }
 
     /// A permission that no answer could be trusted for: the user is told, not asked.
@@ -162,7 +168,7 @@ impl Engine {
         warning: String,
     ) {
         let session = self.sessions.get_mut(&key);
-        let tool = session.and_then(|session| session.transcript.get_mut(entry?)?.tool_mut());
+        let tool = session.and_then(|session| session.transcript_mut().get_mut(entry?)?.tool_mut());
         if let Some(tool) = tool {
             tool.rejected = true;
         }
@@ -174,7 +180,7 @@ impl Engine {
     /// Whether nothing was said of a tool call yet.
     fn is_new_call(&self, key: Key, id: &str) -> bool {
         let session = self.sessions.get(&key);
-        session.is_some_and(|session| session.transcript.tool(id).is_none())
+        session.is_some_and(|session| session.transcript().tool(id).is_none())
     }
 
     /// Cursor asks about a web fetch or search under an id of its own: it is the call of the same kind and title that
@@ -183,9 +189,9 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let known = session.transcript.tool_of(call.id.as_str(), parent);
-        let known = known.and_then(|at| session.transcript.get(at)?.tool());
-        // An id that was used for a call that is over is used anew.
+        let known = session.transcript().tool_of(call.id.as_str(), parent);
+        let known = known.and_then(|at| session.transcript().get(at)?.tool());
+        // An id that was used for a call that is over is used again.
         if known.is_some_and(|tool| !tool.is_over()) {
             return;
         }
@@ -201,7 +207,7 @@ impl Engine {
                     .as_ref()
                     .is_some_and(|title| *title == tool.title)
         };
-        let entries = session.transcript.entries();
+        let entries = session.transcript().entries();
         let find = |fits: &dyn Fn(&ToolCall) -> bool| {
             entries
                 .iter()
@@ -212,7 +218,7 @@ impl Engine {
         let found = find(&same).or_else(|| find(&vague));
         if let Some(at) = found {
             let id = call.id.as_str();
-            session.transcript.alias_tool(id, parent, at);
+            session.transcript_mut().alias_tool(id, parent, at);
         }
     }
 
@@ -251,7 +257,7 @@ impl Engine {
             self.respond(proc, ticket, Err(error));
             return None;
         };
-        let cwd = self.sessions.get(&at.0).map(|session| session.cwd.as_str());
+        let cwd = self.sessions.get(&at.0).map(|session| session.cwd());
         Some((
             at,
             absolute(cwd.unwrap_or_default(), self.policy.home(), path),
@@ -259,7 +265,7 @@ impl Engine {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of an `EditorCall`")]
-    pub(crate) fn ask_editor(
+    pub(crate) fn request_editor(
         &mut self,
         proc: Proc,
         ticket: Ticket,
@@ -287,7 +293,7 @@ impl Engine {
             real,
             row,
             way,
-            on_disk: false,
+            left_to_disk: false,
         };
         self.editor.insert(id, call);
         match keep {
@@ -330,17 +336,17 @@ impl Engine {
     /// The editor answered. What it does not hold in a buffer is done on disk.
     pub fn reply(&mut self, id: EditorId, reply: EditorReply) {
         if reply.ask && !reply.ok {
-            return self.ask_about(id);
+            return self.ask_conflict(id);
         }
         if let Some(decision) = self.conflict_of(id) {
             // The unsaved text is gone, there is nothing to decide.
-            self.finish_decision(decision, None, "withdrawn", None);
+            self.finish_decision(decision, None, How::Withdrawn, None);
         }
         let Some(call) = self.editor.get_mut(&id) else {
             return;
         };
         if reply.ok && reply.disk {
-            call.on_disk = true;
+            call.left_to_disk = true;
             self.encodings = reply.encodings.unwrap_or_default();
             let (op, real) = (call.op.clone(), call.real.clone());
             self.effects.push(Effect::Disk {
@@ -353,11 +359,9 @@ impl Engine {
         let done = if reply.ok {
             Ok(reply.content.unwrap_or_default())
         } else {
-            Err(reply
-                .error
-                .unwrap_or_else(|| "the editor could not do it".to_owned()))
+            Err(FileError::of_editor(reply.error))
         };
-        self.on_disk(id, done);
+        self.on_file_done(id, done);
     }
 
     /// Takes requests to the editor back; what answers them otherwise has been said already or is said by the caller.
@@ -371,7 +375,7 @@ impl Engine {
         ids.sort_by_key(|id| id.0);
         for id in ids {
             if let Some(decision) = self.conflict_of(id) {
-                self.finish_decision(decision, None, "withdrawn", None);
+                self.finish_decision(decision, None, How::Withdrawn, None);
             }
             self.push(News::Withdrawn { id }, Wake::Soon);
         }
@@ -381,7 +385,7 @@ impl Engine {
     /// The turn is being stopped: a write that waits for the user must not keep the agent from ending it.
     pub(crate) fn cancel_calls(&mut self, key: Key, proc: Proc) {
         let waiting =
-            self.withdraw_calls(|call| call.proc == proc && call.key == key && !call.on_disk);
+            self.withdraw_calls(|call| call.proc == proc && call.key == key && !call.left_to_disk);
         for ticket in waiting {
             self.respond(proc, ticket, Err(RpcError::cancelled()));
         }
@@ -389,7 +393,7 @@ impl Engine {
     }
 
     /// A file was read or written, or could not be.
-    pub fn on_disk(&mut self, id: EditorId, done: Result<String, String>) {
+    pub fn on_file_done(&mut self, id: EditorId, done: Result<String, FileError>) {
         let Some(call) = self.editor.remove(&id) else {
             return;
         };
@@ -406,10 +410,10 @@ impl Engine {
                 self.respond_with(proc, ticket, &Empty {});
                 self.written(call.key, &call.said);
             }
-            (Err(error), DiskOp::Read { path, .. }) if error.contains("No such file") => {
+            (Err(error), DiskOp::Read { path, .. }) if error.kind == ErrorKind::NotFound => {
                 self.respond(proc, ticket, Err(RpcError::not_found(path)));
             }
-            (Err(error), _) => self.respond(proc, ticket, Err(RpcError::internal(error))),
+            (Err(error), _) => self.respond(proc, ticket, Err(RpcError::internal(error.why))),
         }
     }
 
@@ -427,7 +431,7 @@ impl Engine {
         let given = given_of(&request);
         let session = self.sessions.get(&key);
         let own = session
-            .map(|session| session.cwd.clone())
+            .map(|session| session.cwd().to_owned())
             .unwrap_or_default();
         let cwd = request.cwd.map_or_else(
             || own.clone(),
@@ -437,7 +441,7 @@ impl Engine {
         let mut env = self
             .agents
             .get(&proc.agent)
-            .map(|agent| agent.spec.env.clone())
+            .map(|agent| agent.spec().env.clone())
             .unwrap_or_default();
         env.extend(
             request
@@ -447,9 +451,9 @@ impl Engine {
         );
         let (command, program) = shell_or_program(request.command, request.args);
         if let Some(agent) = self.agents.get_mut(&proc.agent) {
-            agent.secrets.add_env(&env);
-            agent.secrets.add_command(&command);
-            self.effects.push(Effect::Hide(agent.secrets.clone()));
+            agent.secrets_mut().add_env(&env);
+            agent.secrets_mut().add_command(&command);
+            self.effects.push(Effect::Hide(agent.secrets().clone()));
         }
         let run = Run {
             launch: Launch {
@@ -493,7 +497,7 @@ impl Engine {
         match method {
             methods::TERMINAL_OUTPUT => {
                 let exit_status = terminal.exit.as_ref().map(exit_status);
-                let output = terminal.take_output().to_owned();
+                let output = terminal.trimmed_output().to_owned();
                 let response = wire::TerminalOutputResponse {
                     output,
                     truncated: terminal.truncated,
@@ -542,7 +546,6 @@ impl Engine {
             self.on_terminal_exit(number, &killed);
         }
         self.terminals.remove(number);
-        self.shown_terminals.remove(&number);
         self.effects
             .push(Effect::ReleaseTerminal { terminal: number });
     }
@@ -556,7 +559,7 @@ impl Engine {
         if text.is_empty() {
             return;
         }
-        let Some(&(key, entry)) = self.shown_terminals.get(&number) else {
+        let Some((key, entry)) = terminal.shown else {
             return;
         };
         // A command that never stops printing must not fill the memory.
@@ -582,11 +585,12 @@ impl Engine {
             return;
         };
         let waiting = std::mem::take(&mut terminal.waiting);
+        let shown_in = terminal.shown;
         let status = exit_status(exit);
         for ticket in waiting {
             self.respond_with(proc, ticket, &status);
         }
-        if let Some(&(key, entry)) = self.shown_terminals.get(&number) {
+        if let Some((key, entry)) = shown_in {
             let shown = CommandExit {
                 code: exit.code.map(i64::from),
                 signal: status.signal,
@@ -607,7 +611,7 @@ impl Engine {
         };
         let Some(proc) = self
             .agents
-            .get(&session.agent)
+            .get(&session.agent())
             .map(crate::agents::agent::Agent::proc)
         else {
             return;
@@ -615,7 +619,7 @@ impl Engine {
         let Some((number, terminal)) = self.terminals.find(proc, id) else {
             return;
         };
-        if self.shown_terminals.insert(number, (key, entry)) == Some((key, entry)) {
+        if terminal.shown.replace((key, entry)) == Some((key, entry)) {
             return;
         }
         let whole = terminal.output().to_owned();
@@ -642,7 +646,7 @@ impl Engine {
             return;
         };
         let Some(tool) = session
-            .transcript
+            .transcript_mut()
             .get_mut(entry)
             .and_then(|entry| entry.tool_mut())
         else {
@@ -670,11 +674,11 @@ impl Engine {
         let Some((key, asker)) = place.filter(|(key, _)| !self.is_cancelling(*key)) else {
             return self.respond_with(proc, ticket, &wire::ElicitationResponse::Cancel);
         };
-        let ask = match request.mode {
-            wire::ElicitationMode::Form(form) => Ask::Form {
+        let subject = match request.mode {
+            wire::ElicitationMode::Form(form) => Subject::Form {
                 questions: form.fields.into_iter().map(question).collect(),
             },
-            wire::ElicitationMode::Url { url, .. } => Ask::Url { url },
+            wire::ElicitationMode::Url { url, .. } => Subject::Url { url },
             wire::ElicitationMode::Unknown { mode } => {
                 let error =
                     RpcError::invalid_params(format!("elicitation mode {mode} is not known here"));
@@ -682,10 +686,18 @@ impl Engine {
             }
         };
         let entry = request.tool_call_id.and_then(|id| {
-            let transcript = &self.sessions.get(&key)?.transcript;
+            let transcript = &self.sessions.get(&key)?.transcript();
             transcript.tool_of(id.as_str(), asker)
         });
-        self.ask(proc, Some(ticket), key, request.message, entry, asker, ask);
+        self.ask(
+            proc,
+            Some(ticket),
+            key,
+            request.message,
+            entry,
+            asker,
+            subject,
+        );
     }
 }
 

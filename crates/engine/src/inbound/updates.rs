@@ -6,7 +6,7 @@ use acp::types::{self as wire, SessionUpdate};
 use acp::{FromValue, methods};
 use serde_json::{Value, json};
 
-use crate::agents::agent::{Link, Stage, Waiter};
+use crate::agents::agent::{Agent, Link, Stage, Waiter};
 use crate::effect::{DiffJob, Effect};
 use crate::engine::{Engine, News};
 use crate::ids::{AgentId, Key, Proc};
@@ -24,7 +24,7 @@ impl Engine {
         match method {
             methods::SESSION_UPDATE => match wire::SessionNotification::from_value(params) {
                 Ok(update) => self.on_update(proc, update),
-                Err(params) => self.unknown_notification(proc, method, &params),
+                Err(_) => self.unknown_notification(method),
             },
             methods::ELICITATION_COMPLETE => {
                 // The page did its work; the request it belongs to was answered when it was opened.
@@ -33,22 +33,13 @@ impl Engine {
             // A login that lacks shows when a session or a prompt is refused; every session begins with one of these.
             methods::AUTH_STATUS_UPDATE | methods::AUTH_STATUS_UPDATE_EXTENSION => {}
             _ if method.starts_with("cursor/") => self.on_cursor(proc, None, method, params),
-            _ => self.unknown_notification(proc, method, &params),
+            _ => self.unknown_notification(method),
         }
     }
 
-    fn unknown_notification(&mut self, proc: Proc, method: &str, params: &Value) {
-        let id = params
-            .get("sessionId")
-            .and_then(Value::as_str)
-            .map(wire::SessionId::from);
-        let key = id
-            .and_then(|id| self.place(proc, &id).map(|(key, _)| key))
-            .or_else(|| self.busy_session(proc.agent));
+    /// The protocol has unknown notifications ignored: agents send them for their own clients.
+    pub(crate) fn unknown_notification(&mut self, method: &str) {
         self.log("info", format!("unknown notification {method}"));
-        if let Some(key) = key {
-            self.show_unknown(key, None, method);
-        }
     }
 
     /// Shows something that is not known here, once per session and kind.
@@ -65,7 +56,7 @@ impl Engine {
             && self.is_stranger(proc, from)
             && !self.is_making_one(proc.agent)
         {
-            // What a session nobody knows can do is of no use to anybody.
+            // What an unknown session can do is of no use.
             return;
         }
         match self.place(proc, from) {
@@ -81,7 +72,7 @@ impl Engine {
                 }
                 update => {
                     let agent = self.agents.get(&proc.agent);
-                    let own = agent.is_some_and(|agent| agent.sessions.contains_key(from));
+                    let own = agent.is_some_and(|agent| agent.owner_of(from).is_some());
                     let told = (own && self.takes_updates(key))
                         .then(|| self.told_parent(key, notification.meta.as_ref(), &update))
                         .flatten();
@@ -98,7 +89,7 @@ impl Engine {
             },
             None => {
                 let Some(agent) = self.live(proc) else { return };
-                if !agent.closed.contains(&notification.session_id) {
+                if !agent.is_closed(&notification.session_id) {
                     // Some agents speak of a session before they have answered session/new.
                     agent.push_early(notification);
                 }
@@ -113,7 +104,7 @@ impl Engine {
         }
         let kept = self
             .live(proc)
-            .map(|agent| std::mem::take(&mut agent.early))
+            .map(Agent::take_all_early)
             .unwrap_or_default();
         for notification in kept {
             self.on_update(proc, notification);
@@ -124,7 +115,7 @@ impl Engine {
     pub(crate) fn is_making_one(&self, id: AgentId) -> bool {
         let agent = self.agents.get(&id);
         agent.is_some_and(|agent| {
-            let mut waiters = agent.peer.waiters();
+            let mut waiters = agent.peer().waiters();
             waiters.any(|waiter| matches!(waiter, Waiter::New(_)))
         })
     }
@@ -134,24 +125,19 @@ impl Engine {
         let mine = || {
             self.sessions
                 .values()
-                .filter(move |session| session.agent == id && session.phase != Phase::Lost)
+                .filter(move |session| session.agent() == id && session.phase() != Phase::Lost)
         };
-        let running = mine().filter(|session| session.turn.is_some());
+        let running = mine().filter(|session| session.turn().is_some());
         running
-            .max_by_key(|session| {
-                session
-                    .turn
-                    .as_ref()
-                    .map(|turn| (turn.started_ms, session.key))
-            })
+            .max_by_key(|session| session.turn().map(|turn| (turn.started_ms, session.key())))
             .or_else(|| mine().next_back())
-            .map(|session| session.key)
+            .map(|session| session.key())
     }
 
     /// Whether what comes for a session goes into its transcript: of a replay it has already, nothing does.
     fn takes_updates(&self, key: Key) -> bool {
         let session = self.sessions.get(&key);
-        session.is_some_and(|session| session.phase != (Phase::Loading { discard: true }))
+        session.is_some_and(|session| session.phase() != (Phase::Loading { discard: true }))
     }
 
     /// Takes an update of a subagent into the session it works for: what it does, not what it says of itself.
@@ -184,10 +170,10 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let agent = self.agents.get(&session.agent);
+        let agent = self.agents.get(&session.agent());
         let update = Update {
             parent,
-            tells_all: agent.is_some_and(|agent| agent.is_cursor() && !agent.headless),
+            tells_all: agent.is_some_and(|agent| agent.is_cursor() && !agent.is_headless()),
             home: policy.home(),
             news: update,
         };
@@ -206,10 +192,10 @@ impl Engine {
     ) -> Option<usize> {
         let policy = self.policy.clone();
         let session = self.sessions.get_mut(&key)?;
-        let agent = self.agents.get(&session.agent);
+        let agent = self.agents.get(&session.agent());
         let told = update::ToldCall {
             parent,
-            tells_all: agent.is_some_and(|agent| agent.is_cursor() && !agent.headless),
+            tells_all: agent.is_some_and(|agent| agent.is_cursor() && !agent.is_headless()),
             home: policy.home(),
             announced,
         };
@@ -230,7 +216,10 @@ impl Engine {
 
     fn see_to_call(&mut self, key: Key, call: ChangedCall) {
         let at = call.at;
-        let cwd = self.sessions.get(&key).map(|session| session.cwd.clone());
+        let cwd = self
+            .sessions
+            .get(&key)
+            .map(|session| session.cwd().to_owned());
         let cwd = cwd.unwrap_or_default();
         for diff in call.diffs {
             let job = DiffJob {
@@ -260,6 +249,37 @@ impl Engine {
         }
     }
 
+    /// Has the diffs of an entry compared that were not yet.
+    pub(crate) fn compare_diffs(&mut self, key: Key, at: usize) {
+        let Some(session) = self.sessions.get(&key) else {
+            return;
+        };
+        let Some(tool) = session.transcript().get(at).and_then(|entry| entry.tool()) else {
+            return;
+        };
+        for (content, shown) in tool.content.iter().enumerate() {
+            if let Content::Diff {
+                path,
+                old,
+                new,
+                diff: None,
+                ..
+            } = shown
+            {
+                let job = DiffJob {
+                    key,
+                    entry: at,
+                    content,
+                    path: absolute(session.cwd(), self.policy.home(), path),
+                    near: None,
+                    old: old.clone().unwrap_or_default(),
+                    new: new.clone(),
+                };
+                self.effects.push(Effect::Diff(Box::new(job)));
+            }
+        }
+    }
+
     /// A tool call that changes files has ended: buffers of those files have to look again. Of what it changed in
     /// `known`, and of what it had the editor write, the event was fired.
     pub(crate) fn note_edits(&mut self, key: Key, at: usize, known: &[String]) {
@@ -270,7 +290,7 @@ impl Engine {
         if session.is_replaying() {
             return;
         }
-        let Some(tool) = session.transcript.get(at).and_then(|entry| entry.tool()) else {
+        let Some(tool) = session.transcript().get(at).and_then(|entry| entry.tool()) else {
             return;
         };
         if !tool.has_edited() {
@@ -295,7 +315,7 @@ impl Engine {
                     _ => "modified",
                 };
                 let said = crate::sessions::watching::said(tool, &path);
-                let full = absolute(&session.cwd, self.policy.home(), &path);
+                let full = absolute(session.cwd(), self.policy.home(), &path);
                 (full, hunks, state, told, said)
             })
             .collect();
@@ -369,7 +389,7 @@ impl Engine {
     pub(crate) fn needs_login(&self, id: AgentId) -> bool {
         self.agents
             .get(&id)
-            .is_some_and(|agent| agent.link == Link::Starting(Stage::Login))
+            .is_some_and(|agent| *agent.link() == Link::Starting(Stage::Login))
     }
 }
 
@@ -397,12 +417,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use crate::agents::agent::AgentSpec;
+    use crate::effect::Effect;
     use crate::sessions::session::Wanted;
 
     use super::*;
 
     #[test]
-    fn what_an_agent_says_of_its_login_is_no_news_for_the_user_and_what_nobody_knows_is() {
+    fn unknown_notifications_are_logged_and_those_of_the_login_are_known() {
         let mut engine = Engine::default();
         let spec = AgentSpec {
             command: vec!["agent".to_owned()],
@@ -413,8 +434,14 @@ mod tests {
         let said = json!({ "authStatus": { "kind": "api_key" } });
         engine.on_notification(proc, "_auth/status_update", said.clone());
         engine.on_notification(proc, "auth/status_update", said.clone());
-        assert_eq!(engine.transcript(key).unwrap().len(), 0);
+        let logged = |engine: &mut Engine| {
+            let effects = engine.take_effects().into_iter();
+            let logged = effects.filter(|effect| matches!(effect, Effect::Log { .. }));
+            logged.count()
+        };
+        assert_eq!(logged(&mut engine), 0);
         engine.on_notification(proc, "_other/status_update", said);
-        assert_eq!(engine.transcript(key).unwrap().len(), 1);
+        assert_eq!(logged(&mut engine), 1);
+        assert_eq!(engine.transcript(key).unwrap().len(), 0);
     }
 }

@@ -3,9 +3,11 @@
 use super::globs::TextGlob;
 
 /// What runs the command that follows it.
-const WRAPPERS: [&str; 21] = [
+const WRAPPERS: [&str; 36] = [
     "sudo", "doas", "env", "command", "builtin", "exec", "eval", "nohup", "nice", "time", "xargs",
     "setsid", "stdbuf", "timeout", "ionice", "busybox", "then", "do", "else", "if", "while",
+    "elif", "until", "coproc", "trap", "parallel", "flock", "chroot", "unshare", "nsenter",
+    "strace", "watch", "script", "su", "runuser", "ssh",
 ];
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "fish", "ash"];
 /// Behind a wrapper, so many words are looked at: it may have options of its own.
@@ -49,47 +51,63 @@ pub fn candidates(line: &str) -> Vec<String> {
     all
 }
 
-/// What a command line comes to without quotes, paths, variables and wrappers in front of its program.
+/// What a command line comes to without quotes, paths, variables, redirections and wrappers in front of its program.
 fn unwrap(piece: &str, all: &mut Vec<String>) {
-    let bare: String = piece
-        .chars()
-        .filter(|char| !matches!(char, '\'' | '"' | '\\'))
-        .collect();
-    let mut rest = bare.as_str();
-    let mut left = 64;
+    let bare = spaced(piece);
+    let words: Vec<&str> = bare.split(' ').filter(|word| !word.is_empty()).collect();
+    let mut at = 0;
     loop {
-        rest = rest.trim_start();
-        let (first, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
-        left -= 1;
-        if first.is_empty() || left == 0 {
-            return;
+        match &words[at.min(words.len())..] {
+            [] => return,
+            [">", ..] => at += 2,
+            [first, ">", ..] if first.bytes().all(|b| b.is_ascii_digit()) => at += 3,
+            [first, ..] if is_assignment(first) => at += 1,
+            [_, ..] => break,
         }
-        if is_assignment(first) {
-            rest = after;
-            continue;
-        }
-        let program = first.rsplit('/').next().unwrap_or(first);
-        let plain = format!("{program}{after}");
-        if plain != piece {
-            all.push(plain);
-        }
-        if !WRAPPERS.contains(&program) && !SHELLS.contains(&program) {
-            return;
-        }
-        // Which of the words that follow is the program is not known: any of the first ones.
-        let mut words = after;
-        for _ in 0..WRAPPED_WORDS {
-            words = words.trim_start();
-            if words.is_empty() {
-                break;
-            }
-            let end = words.find(char::is_whitespace).unwrap_or(words.len());
-            let name = words[..end].rsplit('/').next().unwrap_or_default();
-            all.push(format!("{name}{}", &words[end..]));
-            words = &words[end..];
-        }
-        return;
     }
+    let program = push_command(&words[at..], piece, all);
+    // Which of the words that follow a wrapper is the program is not known: any of the first ones.
+    if WRAPPERS.contains(&program) || SHELLS.contains(&program) {
+        for from in (at + 1..words.len()).take(WRAPPED_WORDS) {
+            push_command(&words[from..], piece, all);
+        }
+    }
+    let runs = words.iter().enumerate();
+    let runs = runs.filter(|(_, word)| matches!(**word, "-exec" | "-execdir" | "-ok" | "-okdir"));
+    for (from, _) in runs.take(WRAPPED_WORDS) {
+        push_command(&words[from + 1..], piece, all);
+    }
+}
+
+/// The text without quotes, its words parted by one blank each; what redirects is a word of its own.
+fn spaced(piece: &str) -> String {
+    let mut bare = String::with_capacity(piece.len());
+    for char in piece.chars() {
+        match char {
+            '\'' | '"' | '\\' => {}
+            '<' | '>' => bare.push_str(" > "),
+            _ if char.is_whitespace() => bare.push(' '),
+            _ => bare.push(char),
+        }
+    }
+    bare
+}
+
+/// Adds a command, its program without the path.
+fn push_command<'a>(words: &[&'a str], piece: &str, all: &mut Vec<String>) -> &'a str {
+    let Some((first, rest)) = words.split_first() else {
+        return "";
+    };
+    let program = first.rsplit('/').next().unwrap_or(first);
+    let mut plain = program.to_owned();
+    for word in rest {
+        plain.push(' ');
+        plain.push_str(word);
+    }
+    if plain != piece {
+        all.push(plain);
+    }
+    program
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -146,6 +164,16 @@ mod tests {
             "timeout 5 /usr/bin/rm x",
             "if true; then rm x; fi",
             "! rm x",
+            "rm\tx",
+            "  rm   x",
+            ">log rm x",
+            "2>log rm x",
+            "rm<in x",
+            "find . -name x -exec rm {} +",
+            "flock lock rm x",
+            "su me -c 'rm x'",
+            "ssh host rm x",
+            "until rm x",
         ] {
             assert!(any_matches(&globs, &candidates(line)), "{line}");
         }
@@ -156,6 +184,7 @@ mod tests {
             "git rm x",
             "grep rm file",
             "rmdir x",
+            "ls > rm",
         ] {
             assert!(!any_matches(&globs, &candidates(line)), "{line}");
         }

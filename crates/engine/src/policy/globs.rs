@@ -1,13 +1,19 @@
 //! Globs of rules: compiled once, matched in time linear in the text.
+//!
+//! Not by `globset`: it writes `(?-u)` before each pattern, so that `?` and `*` stand for bytes and only ASCII letters fold.
+//! There a rule for `?.txt` would miss `é.txt`, and on a disk that ignores case one for `É` would miss `é`; and a rule that is
+//! missed allows or asks where it should reject. It also knows nothing of commands, where `*` stops at what a shell reads, and takes `[id].ts` for a pattern.
 
 use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
+use crate::error::BadRule;
+
 /// A longer glob is refused.
 pub const MAX_GLOB_BYTES: usize = 1024;
 /// More choices than these in `{a,b}` are refused.
-const MAX_CHOICES: usize = 256;
+pub const MAX_CHOICES: usize = 256;
 /// What a compiled glob may take.
 const MAX_COMPILED_BYTES: usize = 4 * 1024 * 1024;
 
@@ -20,7 +26,7 @@ pub struct TextGlob(Regex);
 
 impl TextGlob {
     /// For commands. `careful` ones do not take a second command for an argument.
-    pub fn command(glob: &str, careful: bool) -> Result<Self, String> {
+    pub fn command(glob: &str, careful: bool) -> Result<Self, BadRule> {
         let any = if careful {
             format!("[^{SHELL}]")
         } else {
@@ -41,7 +47,7 @@ impl TextGlob {
     }
 
     /// For names; `*` does not stand for the `/` between a server and its tool.
-    pub fn name(glob: &str) -> Result<Self, String> {
+    pub fn name(glob: &str) -> Result<Self, BadRule> {
         compile(&translate(glob, "[^/]")?, true).map(Self)
     }
 
@@ -69,14 +75,14 @@ struct Wild {
 
 impl PathGlob {
     /// A glob as one for each choice of its braces.
-    pub fn parse(glob: &str) -> Result<Vec<Self>, String> {
+    pub fn parse(glob: &str) -> Result<Vec<Self>, BadRule> {
         check_length(glob)?;
         let mut all = Vec::new();
         expand(glob, &mut all)?;
         all.iter().map(|one| Self::one(one)).collect()
     }
 
-    fn one(glob: &str) -> Result<Self, String> {
+    fn one(glob: &str) -> Result<Self, BadRule> {
         let Some(star) = glob.find(['*', '?']) else {
             return Ok(Self {
                 fixed: glob.to_owned(),
@@ -151,32 +157,32 @@ fn push_text(source: &mut String, text: &str, any: &str) {
     }
 }
 
-fn translate(glob: &str, any: &str) -> Result<String, String> {
+fn translate(glob: &str, any: &str) -> Result<String, BadRule> {
     check_length(glob)?;
     let mut source = String::new();
     push_text(&mut source, glob, any);
     Ok(source)
 }
 
-fn check_length(glob: &str) -> Result<(), String> {
+fn check_length(glob: &str) -> Result<(), BadRule> {
     if glob.len() > MAX_GLOB_BYTES {
-        return Err(format!("a pattern is longer than {MAX_GLOB_BYTES} bytes"));
+        return Err(BadRule::TooLong);
     }
     Ok(())
 }
 
-fn compile(source: &str, ignore_case: bool) -> Result<Regex, String> {
+fn compile(source: &str, ignore_case: bool) -> Result<Regex, BadRule> {
     RegexBuilder::new(&format!("^(?:{source})$"))
         .case_insensitive(ignore_case)
         .size_limit(MAX_COMPILED_BYTES)
         .build()
-        .map_err(|_| "a pattern is too large".to_owned())
+        .map_err(|_| BadRule::TooLarge)
 }
 
 /// `{a,b}` in a glob as globs without it; braces may hold braces.
-fn expand(glob: &str, out: &mut Vec<String>) -> Result<(), String> {
+fn expand(glob: &str, out: &mut Vec<String>) -> Result<(), BadRule> {
     if out.len() >= MAX_CHOICES {
-        return Err(format!("a pattern has more than {MAX_CHOICES} choices"));
+        return Err(BadRule::TooManyChoices);
     }
     let Some((open, close)) = first_braces(glob) else {
         out.push(glob.to_owned());
@@ -266,7 +272,9 @@ mod tests {
         for (glob, text) in no {
             assert!(!path(glob, text), "{glob} {text}");
         }
-        assert!(PathGlob::parse("*.ENV").unwrap()[0].matches("x.env", true));
+        for (glob, text) in [("*.ENV", "x.env"), ("*É", "xé")] {
+            assert!(PathGlob::parse(glob).unwrap()[0].matches(text, true));
+        }
     }
 
     #[test]

@@ -12,12 +12,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 
+use crate::error::{BadRule, Error};
+
 pub use call::Call;
 use globs::{PathGlob, TextGlob};
 use paths::{Place, Root, below, resolve, tidy};
 
 /// More rules than these are refused.
-const MAX_RULES: usize = 1000;
+pub(crate) const MAX_RULES: usize = 1000;
 
 /// What rules have to know of the disk.
 pub trait Disk {
@@ -175,16 +177,19 @@ impl Case {
 
 impl Policy {
     /// Compiles rules; what is wrong with them, one line each.
-    pub fn new(spec: PolicySpec) -> Result<Self, Vec<String>> {
+    pub fn new(spec: PolicySpec) -> Result<Self, Vec<Error>> {
         let mut problems = Vec::new();
         if spec.rules.len() > MAX_RULES {
-            problems.push(format!("more than {MAX_RULES} rules"));
+            problems.push(Error::TooManyRules);
         }
         let mut rules = Vec::new();
         for (at, rule) in spec.rules.into_iter().take(MAX_RULES).enumerate() {
             match Rule::new(rule, at + 1) {
                 Ok(rule) => rules.push(rule),
-                Err(problem) => problems.push(format!("rule {}: {problem}", at + 1)),
+                Err(why) => problems.push(Error::Rule {
+                    number: at + 1,
+                    why,
+                }),
             }
         }
         if !problems.is_empty() {
@@ -204,10 +209,11 @@ impl Policy {
 }
 
 impl Rule {
-    fn new(spec: RuleSpec, number: usize) -> Result<Self, String> {
+    fn new(spec: RuleSpec, number: usize) -> Result<Self, BadRule> {
         let title = title(&spec, number);
         let careful = spec.action == Action::Allow;
-        let all = |globs: Option<Vec<String>>, parse: &dyn Fn(&str) -> Result<TextGlob, String>| {
+        let all = |globs: Option<Vec<String>>,
+                   parse: &dyn Fn(&str) -> Result<TextGlob, BadRule>| {
             globs
                 .map(|globs| globs.iter().map(|glob| parse(glob)).collect())
                 .transpose()
@@ -841,6 +847,9 @@ pub(crate) mod tests {
                 ..PolicySpec::default()
             })
             .unwrap_err()
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
             .join("\n")
         };
         let long = "x".repeat(5000);

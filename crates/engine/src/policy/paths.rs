@@ -78,15 +78,15 @@ pub fn to_uri(path: &str, line: Option<u32>) -> String {
 /// A path with its links followed as the system would: `..` of a link's target, not of the link. A link to what does
 /// not exist leads there all the same, because writing through it creates that file.
 pub fn resolve(path: &str, disk: &impl Disk) -> String {
-    follow(path, |at| disk.link(at))
+    resolve_links(path, |at| disk.link(at))
 }
 
 /// The same for one who does not look: `.` and `..` are taken out, links stay.
 pub fn tidy(path: &str) -> String {
-    follow(path, |_| None)
+    resolve_links(path, |_| None)
 }
 
-fn follow(path: &str, link: impl Fn(&str) -> Option<String>) -> String {
+fn resolve_links(path: &str, link: impl Fn(&str) -> Option<String>) -> String {
     let mut at = String::new();
     let mut links = 0;
     let mut todo: Vec<String> = parts(path).rev().map(str::to_owned).collect();

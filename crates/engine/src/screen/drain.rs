@@ -3,11 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::decide::decided::How;
 use crate::effect::DiskOp;
 use crate::engine::{Engine, News};
 use crate::ids::{DecisionId, EditorId, Key, ResultId};
+use crate::screen::decision_view::DecisionView;
+use crate::screen::entry_view::{Depth, EntryView, entry_view};
 use crate::screen::outbox::Item;
-use crate::screen::view::{DecisionView, Depth, EntryView, Status, entry_view};
+use crate::screen::view::Status;
 use crate::text::{MESSAGE_BYTES, passage};
 
 /// What making a small table costs beside its text, as bytes of the budget of a drain.
@@ -29,7 +32,7 @@ pub enum Change {
         entry: usize,
         text: String,
     },
-    /// An entry, new or to be drawn anew.
+    /// An entry, new or to be drawn again.
     Entry {
         key: Key,
         entry: usize,
@@ -51,16 +54,10 @@ pub enum Change {
         data: Box<DecisionView>,
     },
     /// A decision is over.
-    Decided {
-        key: Key,
-        id: DecisionId,
-        #[cfg_attr(test, schemars(extend("x-lua" = "\"user\"|\"policy\"|\"cancelled\"|\"withdrawn\"")))]
-        how: &'static str,
-    },
+    Decided { key: Key, id: DecisionId, how: How },
     /// Something the editor has to do.
     Editor {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        key: Option<Key>,
+        key: Key,
         id: EditorId,
         request: EditorRequest,
     },
@@ -89,19 +86,8 @@ pub enum Change {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct EditorRequest {
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"read\"|\"write\"")))]
-    op: &'static str,
-    /// Absolute.
-    path: String,
-    /// Read: first line, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    /// Read: how many lines.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<u64>,
-    /// Write: the new text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
+    #[serde(flatten)]
+    op: DiskOp,
     /// Where the path led when it was allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     real: Option<String>,
@@ -144,17 +130,18 @@ impl Engine {
     }
 
     /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. Of one whose text only
-    /// grows the text is not repeated; with `anew` the entry itself follows it.
+    /// grows the text is not repeated; with `again` the entry itself follows it.
     fn hand_out(
         &mut self,
         key: Key,
         entry: usize,
-        anew: bool,
+        again: bool,
         mut left: usize,
         changes: &mut Vec<Change>,
     ) -> usize {
         let session = self.sessions.get_unseen(&key);
-        let Some(found) = session.and_then(|session| session.transcript.get_unseen(entry)) else {
+        let Some(found) = session.and_then(|session| session.transcript_mut().get_unseen(entry))
+        else {
             return left;
         };
         let number = entry + 1;
@@ -175,7 +162,7 @@ impl Engine {
         let (text, end) = (text.to_owned(), from + text.len());
         left = left.saturating_sub(text.len());
         found.sent = end;
-        match (anew, known) {
+        match (again, known) {
             (true, true) => {
                 if !text.is_empty() {
                     changes.push(Change::Append {
@@ -211,7 +198,7 @@ impl Engine {
             }),
         }
         if rest.is_some() {
-            self.outbox.put_back(key, entry, anew);
+            self.outbox.put_back(key, entry, again);
         }
         left
     }
@@ -220,8 +207,8 @@ impl Engine {
         Some(match news {
             News::Event { key, name, data } => Change::Event { key, name, data },
             News::Decision { id } => {
-                // Gone by now: nobody needs to see it come.
-                let decision = self.decisions.get(&id)?;
+                // Gone by now: it need not be shown.
+                let decision = self.decisions.get(id)?;
                 Change::Decision {
                     key: decision.key,
                     id,
@@ -234,29 +221,8 @@ impl Engine {
                 // Taken back before the editor heard of it.
                 let call = self.editor.get(&id)?;
                 let (key, real) = (call.key, call.real.clone());
-                let request = match op {
-                    DiskOp::Read { path, line, limit } => EditorRequest {
-                        op: "read",
-                        path,
-                        line,
-                        limit,
-                        content: None,
-                        real,
-                    },
-                    DiskOp::Write { path, content } => EditorRequest {
-                        op: "write",
-                        path,
-                        line: None,
-                        limit: None,
-                        content: Some(content),
-                        real,
-                    },
-                };
-                Change::Editor {
-                    key: Some(key),
-                    id,
-                    request,
-                }
+                let request = EditorRequest { op, real };
+                Change::Editor { key, id, request }
             }
             News::Result { id, result } => match result {
                 Ok(value) => Change::Result {
@@ -292,8 +258,8 @@ impl Engine {
         let Some(session) = self.sessions.get_unseen(&key) else {
             return;
         };
-        for at in 0..session.transcript.entries().len() {
-            if let Some(entry) = session.transcript.get_unseen(at) {
+        for at in 0..session.transcript().entries().len() {
+            if let Some(entry) = session.transcript_mut().get_unseen(at) {
                 entry.sent = 0;
             }
             self.outbox.entry(key, at);

@@ -1,5 +1,7 @@
 //! What the editor hears: noted while it happens, handed out in pieces, as plain tables.
 
+pub mod decision_view;
 pub mod drain;
+pub mod entry_view;
 pub mod outbox;
 pub mod view;

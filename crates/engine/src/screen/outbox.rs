@@ -12,7 +12,7 @@ use crate::ids::Key;
 pub enum Item<E> {
     /// Text was added to an entry.
     Append { key: Key, entry: usize },
-    /// An entry was made or has to be drawn anew.
+    /// An entry was made or has to be drawn again.
     Entry { key: Key, entry: usize },
     /// The status of a session.
     Status { key: Key },
@@ -28,7 +28,7 @@ pub enum Wake {
     None,
     /// With the next frame.
     Soon,
-    /// At once: somebody waits.
+    /// At once: the user waits.
     Now,
 }
 
@@ -36,7 +36,7 @@ pub enum Wake {
 #[derive(Debug)]
 pub struct Outbox<E> {
     items: VecDeque<Item<E>>,
-    /// Entries that already have an item in the box, and whether it has to draw them anew.
+    /// Entries that already have an item in the box, and whether it has to draw them again.
     waiting: HashMap<(Key, usize), bool>,
     statuses: HashSet<Key>,
     wake: Wake,
@@ -63,10 +63,10 @@ impl<E> Outbox<E> {
         });
     }
 
-    /// `entry` is new or has to be drawn anew.
+    /// `entry` is new or has to be drawn again.
     pub fn entry(&mut self, key: Key, entry: usize) {
         self.wake = self.wake.max(Wake::Soon);
-        // Drawing it anew shows what was appended as well: a waiting append turns into this.
+        // Drawing it again shows what was appended as well: a waiting append turns into this.
         if self.waiting.insert((key, entry), true).is_none() {
             self.items.push_back(Item::Entry { key, entry });
         }
@@ -91,8 +91,8 @@ impl<E> Outbox<E> {
         let item = self.items.pop_front()?;
         match item {
             Item::Append { key, entry } | Item::Entry { key, entry } => {
-                let anew = self.waiting.remove(&(key, entry)).unwrap_or_default();
-                Some(if anew {
+                let again = self.waiting.remove(&(key, entry)).unwrap_or_default();
+                Some(if again {
                     Item::Entry { key, entry }
                 } else {
                     item
@@ -107,8 +107,8 @@ impl<E> Outbox<E> {
     }
 
     /// What is left of an entry after a first piece was handed out: it stays the oldest.
-    pub fn put_back(&mut self, key: Key, entry: usize, anew: bool) {
-        self.waiting.insert((key, entry), anew);
+    pub fn put_back(&mut self, key: Key, entry: usize, again: bool) {
+        self.waiting.insert((key, entry), again);
         self.items.push_front(Item::Append { key, entry });
     }
 

@@ -25,6 +25,8 @@ const MIN_SECRET_BYTES: usize = 6;
 /// Of a value of several lines, lines of this length are searched for too: they may come one by one.
 const MIN_LINE_BYTES: usize = 16;
 
+/// So much of a value's beginning tells that it may follow.
+const MIN_BEGUN_BYTES: usize = 4;
 /// No more values than this are kept in mind: an agent chooses the environment of its commands.
 const MAX_VALUES: usize = 3000;
 
@@ -115,6 +117,28 @@ impl Secrets {
     /// Takes in what others know.
     pub fn learn(&mut self, other: &Self) {
         self.add(other.values.iter().map(String::as_str).collect());
+    }
+
+    /// The text without the values that are known to be secret. What only looks like one stays.
+    pub fn mask_known<'a>(&self, text: &'a str) -> std::borrow::Cow<'a, str> {
+        match &self.finder {
+            Some(finder) if finder.is_match(text) => {
+                let masks = vec![MASK; self.values.len()];
+                std::borrow::Cow::Owned(finder.replace_all(text, &masks))
+            }
+            _ => std::borrow::Cow::Borrowed(text),
+        }
+    }
+
+    /// How many bytes at the end of a text may be the beginning of a known value.
+    pub fn begun_at_end(&self, text: &str) -> usize {
+        let begun = |value: &String| {
+            let most = value.len().min(text.len() + 1).saturating_sub(1);
+            let mut lengths = (MIN_BEGUN_BYTES..=most).rev();
+            lengths.find(|length| text.as_bytes().ends_with(&value.as_bytes()[..*length]))
+        };
+        let longest = self.values.iter().filter_map(begun).max().unwrap_or(0);
+        text.len() - text.floor_char_boundary(text.len() - longest)
     }
 
     fn add(&mut self, values: Vec<&str>) {

@@ -1,5 +1,9 @@
 //! Which names say that what they name is secret: of variables, options, headers and fields.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// How sure a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strength {
@@ -116,27 +120,32 @@ const PLAIN: [&str; 22] = [
     "lookup",
 ];
 
+/// Finds any of `PARTS`.
+static ANY_PART: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(PARTS).ok());
+
 /// How sure a name is that what it names is secret.
 pub fn strength(name: &str) -> Strength {
     if name.len() > MAX_NAME_BYTES || !may_be_secret(name.as_bytes()) {
         return Strength::None;
     }
-    let words = words(name);
-    let Some(last) = words.last() else {
-        return Strength::None;
-    };
-    if ABOUT.contains(&last.as_str()) {
+    let Words {
+        joined,
+        last,
+        before,
+    } = words(name);
+    let (before, last) = (&joined[before..last], &joined[last..]);
+    if last.is_empty() || ABOUT.contains(&last) {
         return Strength::None;
     }
-    let joined = words.concat();
-    let known = PARTS.iter().any(|part| joined.contains(part));
+    let known = ANY_PART
+        .as_ref()
+        .is_none_or(|parts| parts.is_match(&joined));
     if known && !joined.contains("secretary") {
         return Strength::Strong;
     }
-    let before = words.len().checked_sub(2).map(|at| words[at].as_str());
-    match (last.as_str(), before) {
-        ("token" | "key", Some(word)) if PLAIN.contains(&word) => Strength::Weak,
-        ("token" | "pass" | "pwd" | "pat" | "auth", Some(_)) => Strength::Strong,
+    match (last, before) {
+        ("token" | "key", word) if PLAIN.contains(&word) => Strength::Weak,
+        ("token" | "pass" | "pwd" | "pat" | "auth", word) if !word.is_empty() => Strength::Strong,
         ("key" | "token" | "auth", _) => Strength::Weak,
         (last, _) if last.ends_with("token") => Strength::Weak,
         // `PGPASS`, and not `compass`.
@@ -172,31 +181,43 @@ pub fn is_authorization(name: &str) -> bool {
     name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("proxy-authorization")
 }
 
-/// The words of a name, in small letters: parted by signs or by capitals.
-fn words(name: &str) -> Vec<String> {
-    let chars: Vec<char> = name.chars().collect();
-    let mut words: Vec<String> = Vec::new();
+/// The words of a name.
+struct Words {
+    /// All of them, in small letters.
+    joined: String,
+    /// Where the last one begins.
+    last: usize,
+    /// Where the one before begins.
+    before: usize,
+}
+
+/// The words of a name: parted by signs or by capitals.
+fn words(name: &str) -> Words {
+    let mut words = Words {
+        joined: String::with_capacity(name.len()),
+        last: 0,
+        before: 0,
+    };
     let mut begins = true;
-    for (at, char) in chars.iter().enumerate() {
+    let mut previous = ' ';
+    let mut chars = name.chars().peekable();
+    while let Some(char) = chars.next() {
+        let before = std::mem::replace(&mut previous, char);
         if !char.is_alphanumeric() {
             begins = true;
             continue;
         }
-        let before = at.checked_sub(1).map(|at| chars[at]);
-        let after = chars.get(at + 1);
         let hump = char.is_uppercase()
-            && before.is_some_and(|before| {
-                before.is_lowercase()
-                    || before.is_ascii_digit()
-                    || (before.is_uppercase() && after.is_some_and(|after| after.is_lowercase()))
-            });
-        if begins || hump {
-            words.push(String::new());
+            && (before.is_lowercase()
+                || before.is_ascii_digit()
+                || (before.is_uppercase()
+                    && chars.peek().is_some_and(|after| after.is_lowercase())));
+        if (begins || hump) && words.joined.len() > words.last {
+            words.before = words.last;
+            words.last = words.joined.len();
         }
         begins = false;
-        if let Some(word) = words.last_mut() {
-            word.extend(char.to_lowercase());
-        }
+        words.joined.extend(char.to_lowercase());
     }
     words
 }

@@ -80,6 +80,15 @@ const TOKENS: &[(&str, Shape)] = &[
     ("ABIA", Shape::Capitals(16)),
     ("ACCA", Shape::Capitals(16)),
     ("SG.", Shape::Mixed(16)),
+    ("AGE-SECRET-KEY-", Shape::Mixed(40)),
+    ("pplx-", Shape::Plain(30)),
+    ("pscale_tkn_", Shape::Mixed(20)),
+    ("rubygems_", Shape::Plain(30)),
+    ("sbp_", Shape::Plain(30)),
+    ("ntn_", Shape::Plain(20)),
+    ("sntrys_", Shape::Mixed(20)),
+    ("figd_", Shape::Mixed(20)),
+    ("GR1348941", Shape::Mixed(16)),
     ("eyJ", Shape::Jwt),
 ];
 
@@ -116,6 +125,54 @@ const KEY_REACH: usize = 64 * 1024;
 
 /// The text without secrets. `in_key` is kept from one piece of a text to the next: whether it stands inside a private key.
 pub fn mask<'a>(text: &'a str, in_key: &mut bool) -> Cow<'a, str> {
+    let shown = mask_plain(text, in_key);
+    let Some(plain) = without_colours(&shown) else {
+        return shown;
+    };
+    match mask_plain(&plain, &mut false) {
+        masked if masked == plain => shown,
+        masked => Cow::Owned(masked.into_owned()),
+    }
+}
+
+/// The ways in which the character that begins a colour for the terminal is written.
+const ESCAPES: [&str; 5] = ["\u{1b}[", "\\u001b[", "\\x1b[", "\\033[", "\\e["];
+
+/// The text without colours for the terminal, if it has any: they stand right before names, and in values.
+fn without_colours(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(0x1b, b'\\', &text.as_bytes()[at..]) {
+        let begin = at + found;
+        at = begin + 1;
+        let rest = &text[begin..];
+        // By their first bytes, as most of what begins with a backslash is something else.
+        let starts = |escape: &&&str| {
+            rest.get(..escape.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(escape))
+        };
+        let Some(escape) = ESCAPES.iter().find(starts) else {
+            continue;
+        };
+        let numbers = rest[escape.len()..].bytes();
+        let numbers = numbers
+            .take_while(|byte| matches!(byte, b'0'..=b'?'))
+            .count();
+        let end = begin + escape.len() + numbers;
+        if matches!(text.as_bytes().get(end), Some(b'@'..=b'~')) {
+            plain.push_str(&text[copied..begin]);
+            copied = end + 1;
+            at = copied;
+        }
+    }
+    (copied > 0).then(|| {
+        plain.push_str(&text[copied..]);
+        plain
+    })
+}
+
+fn mask_plain<'a>(text: &'a str, in_key: &mut bool) -> Cow<'a, str> {
     /// Where secrets stand in one another, what masking one leaves may look like another.
     const MAX_ROUNDS: usize = 4;
     let mut shown = mask_once(text, in_key);
@@ -142,6 +199,8 @@ fn mask_once<'a>(text: &'a str, in_key: &mut bool) -> Cow<'a, str> {
         dull: 0,
         key_end: None,
         next_at: 0,
+        digit: (0, 0),
+        name: ("", Strength::None),
         aws_until: 0,
         open_key: false,
     };
@@ -171,6 +230,10 @@ struct Scan<'a> {
     key_end: Option<usize>,
     /// Where the next `@` stands, if not before this.
     next_at: usize,
+    /// No digit stands between these two places.
+    digit: (usize, usize),
+    /// The last name that was looked at, and how sure it is.
+    name: (&'a str, Strength),
     /// Up to here an AWS secret may stand.
     aws_until: usize,
     /// The text ends inside a private key.
@@ -455,7 +518,7 @@ impl<'a> Scan<'a> {
         if !assigned && !is_option && !listed {
             return None;
         }
-        let strength = name::strength(name);
+        let strength = self.strength(name);
         if strength == Strength::None {
             return None;
         }
@@ -487,21 +550,41 @@ impl<'a> Scan<'a> {
             return colon.then(|| self.typed_value(from)).flatten();
         };
         let shouted = !name.bytes().any(|b| b.is_ascii_lowercase()) && !colon && !spaced;
+        let is_key =
+            name.len() >= 3 && name.as_bytes()[name.len() - 3..].eq_ignore_ascii_case(b"key");
         let context = Context {
             strength,
-            is_key: name.to_ascii_lowercase().ends_with("key"),
+            is_key,
             shouted,
             colon,
             spaced,
             option: is_option,
             quoted: found.quoted,
         };
-        if !context.is_secret(self.head(&found), self.at(found.to)) {
+        let digit = !context.needs_digit() || self.next_digit(found.from) < found.to;
+        if !digit || !context.is_secret(self.head(&found), self.at(found.to)) {
             // `password: &str = "…"`
             return colon.then(|| self.typed_value(from)).flatten();
         }
         self.hide(found.from, found.to);
         Some(found.to)
+    }
+
+    /// How sure a name is. The same one often comes many times.
+    fn strength(&mut self, name: &'a str) -> Strength {
+        if self.name.0 != name {
+            self.name = (name, name::strength(name));
+        }
+        self.name.1
+    }
+
+    /// Where the next digit stands, from here on.
+    fn next_digit(&mut self, from: usize) -> usize {
+        if !(self.digit.0..=self.digit.1).contains(&from) {
+            let rest = self.text.get(from..).unwrap_or_default();
+            self.digit = (from, from + length(rest, |b| !b.is_ascii_digit()));
+        }
+        self.digit.1
     }
 
     /// `{"name": "API_KEY", "value": "…"}`, behind the name.
@@ -818,6 +901,11 @@ struct Context {
 }
 
 impl Context {
+    /// Whether a value without a digit is none, whatever else it has.
+    fn needs_digit(&self) -> bool {
+        self.strength == Strength::Weak && !self.option && !self.shouted
+    }
+
     /// Whether a value is a secret and not code that deals with one.
     fn is_secret(&self, value: &[u8], next: u8) -> bool {
         if value.is_empty() || is_placeholder(value) {

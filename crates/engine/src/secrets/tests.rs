@@ -10,7 +10,12 @@ use serde_json::json;
 use super::*;
 
 /// First letters and the rest, apart so that no scanner takes these for real ones.
-const TOKENS: [(&str, &str); 27] = [
+const TOKENS: [(&str, &str); 29] = [
+    ("GR1348941", "aBcDeFgHiJkLmNoP4RsT"),
+    (
+        "AGE-SECRET-KEY-",
+        "1QJH4H2XZGDCBLAC2E3UPWMNNXRFPIZB5DFG4PC7OR3ICKPKGYBGD57AR",
+    ),
     ("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"),
     ("gho_", "16C7e42F292c6912E7710c838347Ae178B4a"),
     ("ghu_", "16C7e42F292c6912E7710c838347Ae178B4a"),
@@ -48,6 +53,31 @@ const TOKENS: [(&str, &str); 27] = [
 
 fn mask(text: &str) -> String {
     Secrets::default().mask(text)
+}
+
+#[test]
+fn colours_for_the_terminal_hide_nothing() {
+    for escape in [
+        "\u{1b}[", "\\u001b[", "\\u001B[", "\\x1b[", "\\033[", "\\e[",
+    ] {
+        for secret in [
+            "--api-key {}hunter2hunter2",
+            "--token={}hunter2hunter2",
+            "DB_PASSWORD={}hunter2hunter2",
+            "X-Api-Key: {}hunter2hunter2",
+            "{}password: hunter2hunter2",
+            "postgres://me:{}hunter2hunter2@db/x",
+            "the key is s{}k-hunter2hunter2hunter2hunter2",
+        ] {
+            let line = secret.replace("{}", &format!("{escape}1;31m"));
+            let text = format!("{escape}31m{line}{escape}0m and {escape}mmore{escape}K");
+            let shown = mask(&text);
+            assert!(!shown.contains("hunter2"), "{text:?} became {shown:?}");
+            assert!(shown.contains("more"), "{text:?} became {shown:?}");
+        }
+        let text = format!("{escape}31merror{escape}0m: nothing here, {escape}");
+        assert_eq!(mask(&text), text);
+    }
 }
 
 #[test]
@@ -420,6 +450,9 @@ fn time_grows_with_the_text() {
     };
     for part in [
         "a ",
+        "\u{1b}[",
+        "\\u001b[3",
+        "\u{1b}[3m",
         "a-",
         "sk-",
         "sk-a-",
@@ -575,4 +608,35 @@ fn a_part_of_a_known_private_key_is_hidden() {
     ] {
         assert_eq!(secrets.mask(other), other);
     }
+}
+
+/// Secrets by their shape, and the part of each that must not be seen.
+const PLANTED: &[(&str, &str)] = &[
+    (
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "16C7e42F292c6912E7710c838347Ae178B4a",
+    ),
+    ("glpat-Zx9y8W7v6U5t4S3r2Q1p", "Zx9y8W7v6U5t4S3r2Q1p"),
+    ("AKIAQ3EGRPTZ5WLXVNB2", "Q3EGRPTZ5WLXVNB2"),
+    (
+        "postgres://bob:hunter2xhunter2x@db.example.org/x",
+        "hunter2xhunter2x",
+    ),
+    ("--api-key VmsT7mz9Fq2Lw8Rk4Yb6", "VmsT7mz9Fq2Lw8Rk4Yb6"),
+    ("--token=VmsT7mz9Fq2Lw8Rk4Yb6", "VmsT7mz9Fq2Lw8Rk4Yb6"),
+];
+
+#[test]
+fn fuzz_redactor() {
+    let planted = prop::sample::select(PLANTED);
+    fuzz::run(
+        "redactor",
+        &(pieces(), planted, pieces()),
+        |(before, (secret, part), after)| {
+            let shown = mask(&format!("{before}\n{secret}\n{after}"));
+            prop_assert!(!shown.contains(part), "{}", shown);
+            prop_assert_eq!(mask(&shown), shown);
+            Ok(())
+        },
+    );
 }

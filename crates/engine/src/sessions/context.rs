@@ -43,12 +43,12 @@ impl Engine {
         let Some(agent) = self.agents.get(&session.agent) else {
             return false;
         };
-        let wanted = agent.spec.cursor && !session.tells_usage && session.phase != Phase::Lost;
+        let wanted = agent.spec().cursor && !session.tells_usage && session.phase != Phase::Lost;
         let Some(id) = session.session_id.as_ref().filter(|_| wanted) else {
             return false;
         };
         let session_id = id.to_string();
-        let env = agent.spec.env.clone();
+        let env = agent.spec().env.clone();
         self.effects.push(Effect::ReadContext {
             key,
             session_id,

@@ -1,5 +1,6 @@
 //! The entries a transcript is made of.
 
+use crate::decide::decided::Decided;
 use crate::ids::{DecisionId, PromptId};
 use crate::sessions::todos::Todo;
 use crate::tools::tool_call::ToolCall;
@@ -19,6 +20,8 @@ pub struct Entry {
     pub duration_ms: Option<u64>,
     /// The task entry of the subagent this entry belongs to.
     pub parent: Option<usize>,
+    /// What was decided about it, in order.
+    pub decided: Vec<Decided>,
     /// How many bytes of the text the editor has been given.
     pub sent: usize,
 }
@@ -39,7 +42,7 @@ pub enum Body {
     /// A tool call.
     Tool(Box<ToolCall>),
     /// The list of todos as it stands.
-    Plan { todos: Vec<Todo> },
+    Todos { todos: Vec<Todo> },
     /// A line of ours or the agent's about what happened.
     Notice(Notice),
 }
@@ -49,7 +52,8 @@ pub enum Body {
 pub struct Notice {
     /// How grave it is.
     pub level: Level,
-    /// Its subject: `turn_end`, `policy`, `unknown`, `compaction`, `agent`, `error`, `restart`.
+    /// Its subject: `turn_end`, `policy`, `unknown`, `compaction`, `agent`, `error`, `restart`, `review`,
+    /// `decision`, `memory`.
     pub about: &'static str,
     /// Why the turn ended, for a `turn_end`.
     pub stop_reason: Option<String>,
@@ -58,7 +62,9 @@ pub struct Notice {
 }
 
 /// How grave a notice is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// For the record.
     #[default]
@@ -90,6 +96,7 @@ impl Entry {
             started_ms: now_ms,
             duration_ms: None,
             parent: None,
+            decided: Vec::new(),
             sent: 0,
         }
     }
@@ -101,7 +108,7 @@ impl Entry {
             Body::Agent { .. } => "agent",
             Body::Thought { .. } => "thought",
             Body::Tool(_) => "tool",
-            Body::Plan { .. } => "plan",
+            Body::Todos { .. } => "plan",
             Body::Notice(_) => "notice",
         }
     }

@@ -48,7 +48,7 @@ impl From<Spelling> for Choice {
 
 /// What is to be read for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ServersWanted {
     /// Where it works.
     pub cwd: String,
     /// The agent's own environment, on top of Neovim's.
@@ -97,9 +97,9 @@ impl Engine {
             return false;
         }
         session.phase = Phase::Waiting;
-        let asked = Asked {
+        let wanted = ServersWanted {
             cwd: session.cwd.clone(),
-            env: agent.spec.env.clone(),
+            env: agent.spec().env.clone(),
             workspace: session.cwd.clone(),
             choice,
         };
@@ -107,19 +107,19 @@ impl Engine {
         self.effects.push(Effect::ReadMcp {
             key,
             proc,
-            asked: Box::new(asked),
+            wanted: Box::new(wanted),
         });
         true
     }
 
     /// The files were read.
     pub fn on_mcp(&mut self, key: Key, proc: Proc, read: Read) {
-        let Some(agent) = self.live(proc).filter(|agent| agent.link == Link::Ready) else {
+        let Some(agent) = self.live(proc).filter(|agent| *agent.link() == Link::Ready) else {
             return;
         };
-        agent.secrets.add_values(&read.secrets);
+        agent.secrets_mut().add_values(&read.secrets);
         agent.learn_servers(&read.servers);
-        let hide = Effect::Hide(agent.secrets.clone());
+        let hide = Effect::Hide(agent.secrets().clone());
         self.effects.push(hide);
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
@@ -140,7 +140,7 @@ impl Engine {
             return Vec::new();
         };
         let cursor = agent.is_cursor();
-        let caps = &agent.caps;
+        let caps = agent.caps();
         let mut names = HashSet::new();
         let mut notices: Vec<(Level, String)> = Vec::new();
         let mut servers: Vec<McpServer> = Vec::new();

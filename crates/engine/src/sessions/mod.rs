@@ -3,8 +3,11 @@
 pub mod context;
 pub mod entry;
 pub mod mcp;
+pub mod memory;
+pub mod reconcile;
 pub mod session;
 pub mod start;
+pub mod stored;
 pub mod subagents;
 pub mod switch;
 pub mod todos;

@@ -20,73 +20,98 @@ use crate::tracked::Owned;
 #[derive(Debug)]
 pub struct Session {
     /// Ours.
-    pub(crate) key: Key,
+    pub(super) key: Key,
     /// Who plays it.
-    pub(crate) agent: AgentId,
+    pub(super) agent: AgentId,
     /// Where it works.
-    pub(crate) cwd: String,
+    pub(super) cwd: String,
     /// The agent's own id, once there is one.
-    pub(crate) session_id: Option<wire::SessionId>,
+    pub(super) session_id: Option<wire::SessionId>,
     /// Where it stands with the agent.
-    pub(crate) phase: Phase,
+    pub(super) phase: Phase,
     /// What to set once it is there.
-    pub(crate) wanted: Wanted,
+    pub(super) wanted: Wanted,
     /// What Cursor's files say of MCP servers, from when they were read until the session is asked for.
-    pub(crate) mcp: Option<Read>,
+    pub(super) mcp: Option<Read>,
     /// Something of it was sent and is not answered yet: prompts wait for that.
-    pub(crate) settling: bool,
+    pub(super) setting: bool,
     /// How many settings were sent because they were wanted.
-    pub(crate) settled: u64,
+    pub(super) settings: u64,
     /// What was said.
-    pub(crate) transcript: Transcript,
+    pub(super) transcript: Transcript,
     /// The turn that runs.
-    pub(crate) turn: Option<Turn>,
+    pub(super) turn: Option<Turn>,
     /// How many turns there were.
-    pub(crate) turns: u64,
+    pub(super) turns: u64,
     /// Prompts that wait for their turn.
-    pub(crate) queue: VecDeque<Prompt>,
+    pub(super) queue: VecDeque<Prompt>,
     /// The prompt that was sent last, to be sent again.
-    pub(crate) last_prompt: Option<PromptSpec>,
+    pub(super) last_prompt: Option<PromptSpec>,
     /// The modes it can be in, and the one it is in.
-    pub(crate) modes: wire::SessionModes,
+    pub(super) modes: wire::SessionModes,
     /// The models it can use, from agents without config options.
-    pub(crate) models: wire::SessionModels,
+    pub(super) models: wire::SessionModels,
     /// What else can be set.
-    pub(crate) options: Vec<wire::ConfigOption>,
+    pub(super) options: Vec<wire::ConfigOption>,
     /// Slash commands.
-    pub(crate) commands: Vec<wire::AvailableCommand>,
+    pub(super) commands: Vec<wire::AvailableCommand>,
     /// What it is called.
-    pub(crate) title: Option<String>,
+    pub(super) title: Option<String>,
     /// How full the context is and what it cost.
-    pub(crate) usage: Usage,
+    pub(super) usage: Usage,
     /// The agent says itself how full the context is: nothing else is looked at.
-    pub(crate) tells_usage: bool,
+    pub(super) tells_usage: bool,
     /// What is to be done.
-    pub(crate) todos: Vec<Todo>,
+    pub(super) todos: Vec<Todo>,
     /// Files the agent changed, in the order it first did.
-    pub(crate) changes: Vec<FileChange>,
+    pub(super) changed_files: Vec<FileChange>,
     /// Files the editor wrote for the agent, and how many entries there were by then.
-    pub(crate) writes: BTreeMap<String, usize>,
-    /// Update kinds nobody knows that were already shown.
-    pub(crate) unknown_seen: HashSet<String>,
+    pub(super) writes: BTreeMap<String, usize>,
+    /// Unknown update kinds that were already shown.
+    pub(super) unknown_seen: HashSet<String>,
     /// Messages between it and its subagents, by the session they were told in and their id there.
-    pub(crate) messages: HashMap<(String, String), Told>,
+    pub(super) messages: HashMap<(String, String), Told>,
     /// Rows of what agents did by way of the editor and announced no call for.
-    pub(crate) rows: Vec<usize>,
+    pub(super) rows: Vec<usize>,
     /// What the user answered for good: by the whole call, what to do and when that was said.
-    pub(crate) always: HashMap<String, (Action, String)>,
+    pub(super) always: HashMap<String, (Action, String)>,
     /// Folders outside the workspace the user has opened.
-    pub(crate) grants: Vec<Grant>,
+    pub(super) grants: Vec<Grant>,
     /// The entry of each compaction.
-    pub(crate) compactions: BTreeMap<String, usize>,
+    pub(super) compactions: BTreeMap<String, usize>,
     /// What went wrong, as a person reads it; also that the agent has not answered for long.
-    pub(crate) error: Option<String>,
-    /// Its last turn failed because nobody is logged in.
-    pub(crate) signed_out: bool,
+    pub(super) error: Option<String>,
+    /// Its last turn failed because the user is signed out.
+    pub(super) signed_out: bool,
     /// How many updates have arrived.
-    pub(crate) heard: u64,
+    pub(super) heard: u64,
+    /// What is stored of it is being read: it is asked for at the agent afterwards.
+    pub(super) recalling: bool,
+    /// So many entries were stored before.
+    pub(super) restored: usize,
+    /// Its file is there, and goes on.
+    pub(super) stored: bool,
+    /// What the user calls it.
+    pub(super) name: Option<String>,
+    /// The id it is stored under, until something is said in the session that takes its place.
+    pub(super) known_as: Option<String>,
+    /// It is a chat of Cursor's terminal that was brought back.
+    pub(super) terminal: Option<crate::sessions::memory::Terminal>,
+    /// What the agent replays of a conversation that is stored, to be compared with it.
+    pub(super) shadow: Option<Transcript>,
+    /// An old conversation that is attached to the next prompt.
+    pub(super) carry: Option<Carry>,
     /// A replay that did not come to its end, and how much of it the transcript has.
-    pub(crate) replay: Option<Replay>,
+    pub(super) replay: Option<Replay>,
+}
+
+/// An old conversation that the agent does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carry {
+    /// How the transcript names it.
+    pub label: String,
+    /// What of it is attached.
+    pub text: String,
 }
 
 /// How far a replay is.
@@ -120,6 +145,8 @@ pub enum Phase {
 pub struct Wanted {
     /// A past session to go on with.
     pub load: Option<String>,
+    /// A session of the agent's that this one begins as a copy of.
+    pub fork: Option<wire::SessionId>,
     /// A mode.
     pub mode: Option<String>,
     /// A model.
@@ -168,7 +195,7 @@ pub struct Turn {
 pub struct Prompt {
     /// Ours.
     pub id: PromptId,
-    /// What was typed and what goes along.
+    /// What was typed and what is attached.
     pub spec: PromptSpec,
 }
 
@@ -180,7 +207,7 @@ pub struct PromptSpec {
     /// What the user typed.
     #[serde(deserialize_with = "crate::text::lossy")]
     pub text: String,
-    /// What goes along.
+    /// What is attached.
     #[serde(default)]
     pub blocks: Vec<Block>,
     /// Files that buffers have: the first to be kept as they are.
@@ -188,14 +215,14 @@ pub struct PromptSpec {
     pub open: Vec<String>,
 }
 
-/// Something that goes along with a prompt.
+/// Something attached to a prompt.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Block {
-    /// `text`, `file`, `image` or `blob`.
+    /// `text`, `file`, `image`, `blob` or `link`.
     #[serde(rename = "type")]
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"text\"|\"file\"|\"image\"|\"blob\"")))]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"text\"|\"file\"|\"image\"|\"blob\"|\"link\"")))]
     pub kind: String,
     /// How the transcript names it.
     pub label: Option<String>,
@@ -206,6 +233,8 @@ pub struct Block {
     pub path: Option<String>,
     /// Line the file is about.
     pub line: Option<u32>,
+    /// Address of a link.
+    pub uri: Option<String>,
     /// Base64.
     pub data: Option<String>,
     /// MIME type.
@@ -258,6 +287,11 @@ impl Owned for Session {
 }
 
 impl Session {
+    /// How the transcript will name the old conversation that is attached to the next prompt.
+    pub fn carry_label(&self) -> Option<&str> {
+        self.carry.as_ref().map(|carry| carry.label.as_str())
+    }
+
     /// A session that was just asked for.
     pub fn new(key: Key, agent: AgentId, cwd: String, wanted: Wanted) -> Self {
         Self {
@@ -268,8 +302,8 @@ impl Session {
             phase: Phase::Waiting,
             wanted,
             mcp: None,
-            settling: false,
-            settled: 0,
+            setting: false,
+            settings: 0,
             transcript: Transcript::default(),
             turn: None,
             turns: 0,
@@ -283,7 +317,7 @@ impl Session {
             usage: Usage::default(),
             tells_usage: false,
             todos: Vec::new(),
-            changes: Vec::new(),
+            changed_files: Vec::new(),
             writes: BTreeMap::new(),
             unknown_seen: HashSet::new(),
             messages: HashMap::new(),
@@ -294,8 +328,189 @@ impl Session {
             error: None,
             signed_out: false,
             heard: 0,
+            recalling: false,
+            restored: 0,
+            stored: false,
+            name: None,
+            known_as: None,
+            terminal: None,
+            shadow: None,
+            carry: None,
             replay: None,
         }
+    }
+
+    /// Ours.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// Who plays it.
+    pub fn agent(&self) -> AgentId {
+        self.agent
+    }
+
+    /// Where it works.
+    pub fn cwd(&self) -> &str {
+        &self.cwd
+    }
+
+    /// The agent's own id, once there is one.
+    pub fn session_id(&self) -> Option<&wire::SessionId> {
+        self.session_id.as_ref()
+    }
+
+    /// Where it stands with the agent.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// What to set once it is there.
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// Something that was wanted is being set: prompts wait for that.
+    pub fn is_setting(&self) -> bool {
+        self.setting
+    }
+
+    /// What was said.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// What was said, to be changed: what changes of it the editor hears.
+    pub(crate) fn transcript_mut(&mut self) -> &mut Transcript {
+        &mut self.transcript
+    }
+
+    /// The turn that runs.
+    pub fn turn(&self) -> Option<&Turn> {
+        self.turn.as_ref()
+    }
+
+    /// How many turns there were.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// Prompts that wait for their turn.
+    pub fn queue(&self) -> &VecDeque<Prompt> {
+        &self.queue
+    }
+
+    /// The modes it can be in, and the one it is in.
+    pub fn modes(&self) -> &wire::SessionModes {
+        &self.modes
+    }
+
+    /// The models it can use, from agents without config options.
+    pub fn models(&self) -> &wire::SessionModels {
+        &self.models
+    }
+
+    /// What else can be set.
+    pub fn options(&self) -> &[wire::ConfigOption] {
+        &self.options
+    }
+
+    /// Slash commands.
+    pub fn commands(&self) -> &[wire::AvailableCommand] {
+        &self.commands
+    }
+
+    /// What it is called.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// How full the context is and what it cost.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// What is to be done.
+    pub fn todos(&self) -> &[Todo] {
+        &self.todos
+    }
+
+    /// Files the agent changed, in the order it first did.
+    pub fn changed_files(&self) -> &[FileChange] {
+        &self.changed_files
+    }
+
+    /// What the last reported edit of a file did, known later than the edit.
+    pub(crate) fn set_hunks(&mut self, path: &str, hunks: Vec<Hunk>) {
+        if let Some(change) = self.changed_files.iter_mut().find(|c| c.path == path) {
+            change.hunks = hunks;
+        }
+    }
+
+    /// What went wrong, as a person reads it.
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
+    pub(crate) fn set_error(&mut self, message: &str) {
+        self.error = Some(message.to_owned());
+    }
+
+    /// The user has logged in since.
+    pub(crate) fn signed_in(&mut self) {
+        self.signed_out = false;
+    }
+
+    /// Its last turn failed because the user is signed out.
+    pub fn is_signed_out(&self) -> bool {
+        self.signed_out
+    }
+
+    /// Its agent is being started.
+    pub(crate) fn wait_for_agent(&mut self) {
+        self.phase = Phase::Waiting;
+        self.error = None;
+    }
+
+    /// Its agent is gone.
+    pub(crate) fn lose(&mut self, error: Option<&str>) {
+        self.phase = Phase::Lost;
+        self.error = error.map(str::to_owned);
+    }
+
+    /// The model was set, for agents without config options.
+    pub(crate) fn set_current_model(&mut self, id: String) {
+        self.models.current_model_id = Some(id);
+    }
+
+    /// What the user answered for good about a call, and when that was said.
+    pub fn remembered(&self, signature: &str) -> Option<&(Action, String)> {
+        self.always.get(signature)
+    }
+
+    /// The user answered for good.
+    pub(crate) fn remember(&mut self, signature: String, action: Action, said: String) {
+        self.always.insert(signature, (action, said));
+    }
+
+    /// Folders outside the workspace the user has opened.
+    pub fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
+    /// The user has opened a folder.
+    pub(crate) fn grant(&mut self, grant: Grant) {
+        self.grants.push(grant);
+    }
+
+    /// An entry shows what the agent did by way of the editor and announced no call for.
+    pub(crate) fn add_row(&mut self, at: usize) {
+        self.rows.push(at);
+    }
+
+    /// Whether an entry is such a row.
+    pub fn is_row(&self, at: usize) -> bool {
+        self.rows.contains(&at)
     }
 
     /// Whether this is the agent's id of it, or will be once it is loaded.
@@ -343,7 +558,7 @@ impl Session {
     }
 
     /// Takes what the agent says of a session that was made, loaded or resumed.
-    pub fn take_response(&mut self, response: wire::SessionResponse) {
+    pub fn apply_response(&mut self, response: wire::SessionResponse) {
         if let Some(modes) = response.modes {
             self.modes = modes;
         }
@@ -351,12 +566,12 @@ impl Session {
             self.models = models;
         }
         if let Some(options) = response.config_options {
-            self.take_options(options);
+            self.set_options(options);
         }
     }
 
     /// Takes the complete list of config options. The mode may be told by both ways; they are kept the same.
-    pub fn take_options(&mut self, options: Vec<wire::ConfigOption>) {
+    pub fn set_options(&mut self, options: Vec<wire::ConfigOption>) {
         self.options = options;
         let mode = self
             .option_of(&wire::ConfigCategory::Mode)
@@ -399,7 +614,11 @@ impl Session {
 
     /// Notes that a file was changed.
     pub fn note_change(&mut self, path: &str, hunks: Vec<Hunk>, state: &'static str) {
-        if let Some(change) = self.changes.iter_mut().find(|change| change.path == path) {
+        if let Some(change) = self
+            .changed_files
+            .iter_mut()
+            .find(|change| change.path == path)
+        {
             if !hunks.is_empty() {
                 change.hunks = hunks;
             }
@@ -409,7 +628,7 @@ impl Session {
             }
             return;
         }
-        self.changes.push(FileChange {
+        self.changed_files.push(FileChange {
             path: path.to_owned(),
             hunks,
             state,

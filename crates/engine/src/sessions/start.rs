@@ -1,4 +1,4 @@
-//! Sessions on an agent that is ready: made, loaded, resumed, settled; past ones listed and deleted.
+//! Sessions on an agent that is ready: made, loaded, resumed, set as wanted; past ones listed and deleted.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,19 @@ use crate::agents::agent::{Agent, Link, Stage, Waiter};
 use crate::agents::cli_config::CliConfig;
 use crate::agents::connect::rpc_message;
 use crate::effect::{Effect, Timer};
-use crate::engine::{Engine, News, Refused};
+use crate::engine::{Engine, News};
+use crate::error::Error;
 use crate::ids::{AgentId, Key, Proc, ResultId};
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::{Body, Level};
-use crate::sessions::session::{Phase, Replay};
+use crate::sessions::session::{Phase, Replay, Session, Wanted};
+use crate::sessions::transcript::{Touched, Transcript};
 use crate::text::label;
 
 /// A replay that says nothing for so long is taken to be over.
 const REPLAY_IDLE_MS: u64 = 300;
 /// After so long without an answer to a setting the session is used as it is.
-const SETTLE_MS: u64 = 10_000;
+const SET_MS: u64 = 10_000;
 /// After so long without an answer, or a word of a replay, the user is told that the session is late; the wait goes on.
 const SESSION_NOTICE_MS: u64 = 30_000;
 /// How many pages of past sessions are asked for.
@@ -30,6 +32,13 @@ const MAX_LIST_PAGES: usize = 20;
 impl Engine {
     /// Makes a session on an agent that is ready: the one it was, the one that was asked for, or a new one.
     pub(crate) fn begin(&mut self, key: Key) {
+        if self
+            .sessions
+            .get(&key)
+            .is_some_and(|session| session.recalling)
+        {
+            return;
+        }
         if self.reads_mcp_first(key) {
             return;
         }
@@ -40,8 +49,8 @@ impl Engine {
         let Some(agent) = self.agents.get(&session.agent) else {
             return;
         };
-        let id = agent.id;
-        let caps = &agent.caps;
+        let id = agent.id();
+        let caps = agent.caps();
         let cwd = session.cwd.clone();
         let additional_directories = if caps.session.additional_directories {
             session.wanted.directories.clone()
@@ -53,11 +62,29 @@ impl Engine {
             session.session_id.clone(),
             session.wanted.load.clone().map(wire::SessionId::from),
         );
+        let fork = session.wanted.fork.clone().filter(|_| was.is_none());
         let (can_resume, can_load) = (caps.session.resume, caps.load_session);
         // A session that was only asked for has at most notices of ours in its transcript, one whose replay broke
         // off only a part.
-        let has_history =
-            was.is_some() && session.replay.is_none() && !session.transcript.entries().is_empty();
+        let restored = was.is_none() && session.restored > 0;
+        let has_history = restored
+            || was.is_some()
+                && session.replay.is_none()
+                && !session.transcript.entries().is_empty();
+        if let Some(terminal) = session.terminal.as_ref().filter(|_| restored)
+            && !(agent.is_headless() && terminal.here)
+        {
+            let place = terminal.cwd.as_deref().map(|cwd| format!(", {cwd}"));
+            let why = if agent.is_headless() {
+                format!(
+                    "goes on with a chat of the terminal only in its own directory{}",
+                    place.unwrap_or_default()
+                )
+            } else {
+                "does not take up chats of Cursor's terminal".to_owned()
+            };
+            return self.go_on_in_a_new_one(key, &why);
+        }
 
         if directories_left_out > 0 {
             let text = "this agent takes no additional directories; they were left out";
@@ -83,6 +110,9 @@ impl Engine {
                 methods::SESSION_RESUME,
                 Waiter::Resume(key),
             ),
+            Some(_) if restored => {
+                return self.go_on_in_a_new_one(key, "cannot load past sessions");
+            }
             Some(_) if was.is_none() => {
                 return self.session_failed(key, "this agent cannot go on with a past session (it offers neither session/load nor session/resume)");
             }
@@ -97,14 +127,25 @@ impl Engine {
                 let taken = session.replay.map_or(0, |replay| replay.taken);
                 session.replay = Some(Replay { taken, skip: taken });
             }
-            session.settling = false;
+            session.setting = false;
+            session.shadow =
+                (restored && matches!(phase, Phase::Loading { .. })).then(Transcript::default);
+        }
+        if let Some(session_id) = fork {
+            let params = wire::LoadSessionRequest {
+                session_id,
+                cwd,
+                mcp_servers,
+                additional_directories,
+            };
+            self.request(id, methods::SESSION_FORK, params, waiter);
+            return self.expect_session(key);
         }
         match old {
             Some(session_id) if phase != Phase::Creating => {
                 // Updates may come before the answer: they are this session's.
                 if let Some(agent) = self.agents.get_mut(&id) {
-                    agent.sessions.insert(session_id.clone(), key);
-                    agent.closed.remove(&session_id);
+                    agent.reopen_session(session_id.clone(), key);
                 }
                 let params = wire::LoadSessionRequest {
                     session_id,
@@ -133,6 +174,47 @@ impl Engine {
         self.expect_session(key);
     }
 
+    /// Begins another session as a copy of one, where the agent can: both know what was said so far.
+    pub fn fork(&mut self, key: Key) -> Result<Key, Error> {
+        if self.is_closing() {
+            return Err(Error::Closing);
+        }
+        let source = self.session(key)?;
+        let agent = self.agents.get(&source.agent);
+        let ready =
+            agent.filter(|agent| *agent.link() == Link::Ready && source.phase == Phase::Ready);
+        let (Some(agent), Some(session_id)) = (ready, source.session_id.clone()) else {
+            return Err(Error::NotReady);
+        };
+        if !agent.caps().session.fork {
+            let agent = agent.spec().agent.clone();
+            return Err(Error::CannotFork { agent });
+        }
+        if source.turn.is_some() {
+            return Err(Error::ForkInTurn);
+        }
+        let wanted = Wanted {
+            fork: Some(session_id),
+            mcp_servers: source.wanted.mcp_servers.clone(),
+            mcp_files: source.wanted.mcp_files.clone(),
+            directories: source.wanted.directories.clone(),
+            ..Wanted::default()
+        };
+        let entries = source.transcript.entries().to_vec();
+        let count = entries.len();
+        let name = source.shown_title().map(|title| format!("{title} (fork)"));
+        let (agent, cwd) = (source.agent, source.cwd.clone());
+        let fork = self.next_key();
+        let mut session = Session::new(fork, agent, cwd, wanted);
+        session.transcript = Transcript::of(entries);
+        session.name = name;
+        self.sessions.insert(fork, session);
+        let touched: Vec<Touched> = (0..count).map(Touched::Entry).collect();
+        self.memory.note(fork, &touched);
+        self.begin(fork);
+        Ok(fork)
+    }
+
     /// Looks after a while whether the session is there.
     fn expect_session(&mut self, key: Key) {
         let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
@@ -158,7 +240,7 @@ impl Engine {
             return self.expect_session(key);
         }
         let text = format!(
-            "{name} has not answered {method} for {} s: still waiting for {what}\n  :CursorAgent restart starts it anew · :CursorAgent log shows the wire",
+            "{name} has not answered {method} for {} s: still waiting for {what}\n  :CursorAgent restart restarts it · :CursorAgent log shows the protocol log",
             SESSION_NOTICE_MS / 1000
         );
         session.error = Some(text.clone());
@@ -197,13 +279,12 @@ impl Engine {
             return self.session_failed(key, "the agent made a session without an id");
         };
         let Some(agent) = self.live(proc) else { return };
-        agent.sessions.insert(id.clone(), key);
-        agent.auth_tried = false;
-        let needless = agent.link == Link::Starting(Stage::Login);
+        agent.made_session(id.clone(), key);
+        let needless = *agent.link() == Link::Starting(Stage::Login);
         let early = agent.take_early(&id);
         if let Some(session) = self.sessions.get_mut(&key) {
             session.session_id = Some(id);
-            session.take_response(response);
+            session.apply_response(response);
             session.error = None;
             if !matches!(phase, Phase::Loading { .. }) {
                 session.phase = Phase::Ready;
@@ -228,7 +309,7 @@ impl Engine {
             if phase == Phase::Resuming {
                 self.look_for_context(key);
             }
-            self.settle(key);
+            self.set_wanted(key);
         }
     }
 
@@ -252,13 +333,14 @@ impl Engine {
         session.phase = Phase::Ready;
         session.replay = None;
         session.transcript.end_turn(now);
+        self.reconcile(key);
         self.look_for_context(key);
-        self.settle(key);
+        self.set_wanted(key);
     }
 
     /// Sets what was wanted, one thing after the other: which options there are depends on the model. Then the
     /// session takes prompts.
-    pub(crate) fn settle(&mut self, key: Key) {
+    pub(crate) fn set_wanted(&mut self, key: Key) {
         loop {
             let Some(session) = self.sessions.get_mut(&key) else {
                 return;
@@ -281,22 +363,24 @@ impl Engine {
             match tried {
                 Ok(()) => {
                     if let Some(session) = self.sessions.get_mut(&key) {
-                        session.settling = true;
-                        session.settled += 1;
-                        let timer = Timer::Settle {
+                        session.setting = true;
+                        session.settings += 1;
+                        let timer = Timer::Set {
                             key,
-                            step: session.settled,
+                            step: session.settings,
                         };
-                        let ms = SETTLE_MS;
+                        let ms = SET_MS;
                         self.effects.push(Effect::After { ms, timer });
                     }
                     return;
                 }
-                Err(refused) => self.add_notice(key, Level::Warning, "agent", refused),
+                Err(refused) => {
+                    self.add_notice(key, Level::Warning, "agent", refused.to_string());
+                }
             }
         }
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.settling = false;
+            session.setting = false;
         }
         self.event(key, "CursorAgentReady", json!({}));
         self.send_next(key);
@@ -304,31 +388,31 @@ impl Engine {
 
     /// The agent answered what was set, or does not.
     pub(crate) fn after_setting(&mut self, key: Key) {
-        if self.sessions.get(&key).is_some_and(|s| s.settling) {
-            self.settle(key);
+        if self.sessions.get(&key).is_some_and(|s| s.setting) {
+            self.set_wanted(key);
         }
     }
 
-    pub(crate) fn on_settle_timer(&mut self, key: Key, step: u64) {
+    pub(crate) fn on_set_timer(&mut self, key: Key, step: u64) {
         let waits = self
             .sessions
             .get(&key)
-            .is_some_and(|s| s.settling && s.settled == step);
+            .is_some_and(|s| s.setting && s.settings == step);
         if waits {
             let text = format!(
                 "{} does not say whether it took the mode, model or option it was given; the prompt is sent anyway",
                 self.agent_name(key)
             );
             self.add_notice(key, Level::Warning, "agent", text);
-            self.settle(key);
+            self.set_wanted(key);
         }
     }
 
     pub(crate) fn on_session_error(&mut self, key: Key, phase: Phase, error: &RpcError) {
-        // The id it was to have is nobody's.
+        // The id it was to have belongs to no session.
         let agent = self.sessions.get(&key).map(|session| session.agent);
         if let Some(agent) = agent.and_then(|id| self.agents.get_mut(&id)) {
-            agent.sessions.retain(|_, of| *of != key);
+            agent.forget_session(key);
         }
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
@@ -352,6 +436,10 @@ impl Engine {
             }
             return self.begin(key);
         }
+        if phase != Phase::Creating && session.restored > 0 {
+            let why = format!("no longer knows this conversation ({message})");
+            return self.go_on_in_a_new_one(key, &why);
+        }
         let what = match phase {
             Phase::Creating => "could not start a session",
             _ => "could not load the session",
@@ -359,12 +447,38 @@ impl Engine {
         self.session_failed(key, &format!("{what}: {message}"));
     }
 
+    /// A stored conversation that the agent does not take up: the next prompt goes to a new session, with the conversation
+    /// attached where the user can see it.
+    fn go_on_in_a_new_one(&mut self, key: Key, why: &str) {
+        let name = self.agent_name(key);
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        session.known_as = session.wanted.load.take();
+        session.terminal = None;
+        session.shadow = None;
+        session.replay = None;
+        session.restored = 0;
+        self.carry_over(key);
+        let carry = self
+            .sessions
+            .get(&key)
+            .and_then(|session| session.carry.as_ref());
+        let attached = carry.map_or_else(String::new, |carry| {
+            format!(", with {} attached", carry.label)
+        });
+        let text = format!("{name} {why}: your next prompt starts a new session{attached}");
+        self.add_notice(key, Level::Warning, "restart", text.clone());
+        self.tell(key, "warn", text);
+        self.begin(key);
+    }
+
     pub(crate) fn session_failed(&mut self, key: Key, why: &str) {
         let name = self.agent_name(key);
         let message = format!(
-            "{name}: {why}\n  :CursorAgent restart tries again · :CursorAgent log shows the wire"
+            "{name}: {why}\n  :CursorAgent restart tries again · :CursorAgent log shows the protocol log"
         );
-        self.end_decisions(|decision| decision.key == key, "cancelled");
+        self.end_decisions(|decision| decision.key == key);
         if let Some(session) = self.sessions.get_mut(&key) {
             session.phase = Phase::Lost;
             session.error = Some(message.clone());
@@ -379,9 +493,9 @@ impl Engine {
             .and_then(|value| wire::SessionResponse::from_value(value).ok()?.session_id);
         let Some(agent) = self.live(proc) else { return };
         if let Some(session_id) = id {
-            agent.closed.insert(session_id.clone());
+            agent.ignore_session(session_id.clone());
             agent.take_early(&session_id);
-            if agent.caps.session.close {
+            if agent.caps().session.close {
                 self.request(
                     proc.agent,
                     methods::SESSION_CLOSE,
@@ -394,28 +508,28 @@ impl Engine {
     }
 
     /// Asks for past sessions, once the agent is there; the answer is a `result`.
-    pub fn list_sessions(&mut self, key: Key) -> Result<ResultId, Refused> {
+    pub fn list_sessions(&mut self, key: Key) -> Result<ResultId, Error> {
         let id = self.session(key)?.agent;
-        let link = self.agents.get(&id).map(|agent| agent.link.clone());
+        let link = self.agents.get(&id).map(|agent| agent.link().clone());
         if link == Some(Link::Ready) {
             self.offering(key, "list its past sessions", |agent| {
-                agent.caps.session.list
+                agent.caps().session.list
             })?;
         }
-        let result = self.last_result.advance();
+        let result = self.promise();
         match link {
             Some(Link::Ready) => self.send_list(id, key, result),
             Some(Link::Starting(Stage::Login)) => {
                 let agent = self.agents.get_mut(&id);
                 let why = agent.and_then(|agent| {
-                    agent.lists.push((key, result));
-                    Some(agent.login.as_ref()?.message.clone())
+                    agent.lists_mut().push((key, result));
+                    Some(agent.login()?.message.clone())
                 });
                 self.serve_lists(id, Some(&why.unwrap_or_default()));
             }
             _ => {
                 if let Some(agent) = self.agents.get_mut(&id) {
-                    agent.lists.push((key, result));
+                    agent.lists_mut().push((key, result));
                 }
                 if !matches!(link, Some(Link::Starting(_))) {
                     self.start(id);
@@ -444,20 +558,17 @@ impl Engine {
 
     /// Those who asked for past sessions while the agent was starting: served, or told why not.
     pub(crate) fn serve_lists(&mut self, id: AgentId, failed: Option<&str>) {
-        let lists = self
-            .agents
-            .get_mut(&id)
-            .map(|agent| std::mem::take(&mut agent.lists));
+        let lists = self.agents.get_mut(&id).map(Agent::take_lists);
         for (key, result) in lists.unwrap_or_default() {
             let offered = self.offering(key, "list its past sessions", |agent| {
-                agent.caps.session.list
+                agent.caps().session.list
             });
             match (failed, offered) {
                 (None, Ok(_)) => self.send_list(id, key, result),
                 (None, Err(why)) => self.push(
                     News::Result {
                         id: result,
-                        result: Err(why),
+                        result: Err(why.to_string()),
                     },
                     Wake::Now,
                 ),
@@ -490,7 +601,7 @@ impl Engine {
             Err(error) if error.is_auth_required() && !self.has_ready_session(id) => {
                 // Asked again after the login, or told why not.
                 if let Some(agent) = self.agents.get_mut(&id) {
-                    agent.lists.push((key, number));
+                    agent.lists_mut().push((key, number));
                 }
                 return self.auth_required(proc, &error);
             }
@@ -524,7 +635,7 @@ impl Engine {
         let agent = self
             .agents
             .get(&id)
-            .map(|agent| agent.spec.agent.clone())
+            .map(|agent| agent.spec().agent.clone())
             .unwrap_or_default();
         let list: Vec<Value> = found
             .into_iter()
@@ -555,10 +666,10 @@ impl Engine {
     }
 
     /// Reads Cursor's own settings as an agent with these variables would; the answer is a `result`.
-    pub fn cli_config(&mut self, env: &BTreeMap<String, String>) -> Result<ResultId, Refused> {
-        let path = crate::agents::cli_config::path(env, |name| self.env.var(name))
-            .ok_or("HOME is not set: Cursor's settings cannot be found")?;
-        let result = self.last_result.advance();
+    pub fn cli_config(&mut self, env: &BTreeMap<String, String>) -> Result<ResultId, Error> {
+        let path = crate::agents::cli_config::path(env, |name| self.env().var(name))
+            .ok_or(Error::NoHome)?;
+        let result = self.promise();
         self.effects.push(Effect::CliConfig { result, path });
         Ok(result)
     }
@@ -570,16 +681,17 @@ impl Engine {
     }
 
     /// A line of the editor's own in the transcript.
-    pub fn notice(&mut self, key: Key, text: String) -> Result<(), Refused> {
+    pub fn notice(&mut self, key: Key, text: String) -> Result<(), Error> {
         self.session(key)?;
         self.add_notice(key, Level::Info, "agent", text);
         Ok(())
     }
 
     /// Deletes a past session; the answer is a `result`.
-    pub fn delete_session(&mut self, key: Key, session_id: &str) -> Result<ResultId, Refused> {
-        let (id, _) = self.offering(key, "delete a session", |agent| agent.caps.session.delete)?;
-        let result = self.last_result.advance();
+    pub fn delete_session(&mut self, key: Key, session_id: &str) -> Result<ResultId, Error> {
+        let (id, _) =
+            self.offering(key, "delete a session", |agent| agent.caps().session.delete)?;
+        let result = self.promise();
         let params = wire::SessionRequest {
             session_id: session_id.into(),
         };
@@ -593,9 +705,9 @@ impl Engine {
     }
 
     /// Logs out; the answer is a `result`.
-    pub fn logout(&mut self, key: Key) -> Result<ResultId, Refused> {
-        let (id, _) = self.offering(key, "log out", |agent| agent.caps.logout)?;
-        let result = self.last_result.advance();
+    pub fn logout(&mut self, key: Key) -> Result<ResultId, Error> {
+        let (id, _) = self.offering(key, "log out", |agent| agent.caps().logout)?;
+        let result = self.promise();
         self.request(id, methods::LOGOUT, Empty {}, Waiter::Logout { result });
         Ok(result)
     }
@@ -603,17 +715,22 @@ impl Engine {
     pub(crate) fn offering(
         &self,
         key: Key,
-        what: &str,
+        what: &'static str,
         offers: impl Fn(&Agent) -> bool,
-    ) -> Result<(AgentId, String), Refused> {
+    ) -> Result<(AgentId, String), Error> {
         let session = self.session(key)?;
-        let agent = self.agents.get(&session.agent).ok_or("the agent is gone")?;
-        if agent.link != Link::Ready {
-            return Err(format!("{} is not running yet", agent.spec.agent));
+        let agent = self.agents.get(&session.agent).ok_or(Error::AgentGone)?;
+        if *agent.link() != Link::Ready {
+            return Err(Error::NotRunningYet {
+                agent: agent.spec().agent.clone(),
+            });
         }
         if !offers(agent) {
-            return Err(format!("{} does not offer to {what}", agent.spec.agent));
+            return Err(Error::NotOffered {
+                agent: agent.spec().agent.clone(),
+                what,
+            });
         }
-        Ok((agent.id, session.cwd.clone()))
+        Ok((agent.id(), session.cwd.clone()))
     }
 }

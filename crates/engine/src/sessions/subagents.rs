@@ -2,7 +2,7 @@
 //! belongs to that entry, whatever else comes between.
 //!
 //! Who speaks is told by the session's id, by a tool call named in `_meta`, or by both sides of a message. An id that was
-//! never announced gets a task as well: its words are nobody else's.
+//! never announced gets a task as well: its words belong to no other.
 
 use acp::types::{self as wire, SessionUpdate, SubagentState};
 use serde_json::Value;
@@ -47,14 +47,14 @@ impl Engine {
         id: &wire::SessionId,
     ) -> Option<(Key, Option<usize>)> {
         let agent = self.live(proc)?;
-        if let Some(&key) = agent.sessions.get(id) {
+        if let Some(key) = agent.owner_of(id) {
             return Some((key, None));
         }
-        if let Some(&(key, task)) = agent.subagents.get(id) {
+        if let Some((key, task)) = agent.subagent(id) {
             return Some((key, Some(task)));
         }
         // While a session is being made an unknown id may be its own.
-        if agent.closed.contains(id) || self.is_making_one(proc.agent) {
+        if agent.is_closed(id) || self.is_making_one(proc.agent) {
             return None;
         }
         let key = self.home_of_strangers(proc.agent)?;
@@ -70,12 +70,12 @@ impl Engine {
 
     /// Whether this id is known: a session's, or a subagent's.
     pub(crate) fn is_stranger(&self, proc: Proc, id: &wire::SessionId) -> bool {
-        self.agents.get(&proc.agent).is_none_or(|agent| {
-            !agent.sessions.contains_key(id) && !agent.subagents.contains_key(id)
-        })
+        self.agents
+            .get(&proc.agent)
+            .is_none_or(|agent| agent.owner_of(id).is_none() && agent.subagent(id).is_none())
     }
 
-    /// The session in which an id nobody knows may have been started: the one whose turn runs, or which is being loaded.
+    /// The session in which an unknown id may have been started: the one whose turn runs, or which is being loaded.
     fn home_of_strangers(&self, id: AgentId) -> Option<Key> {
         let mut mine = self.sessions.values().filter(|s| s.agent == id);
         let key = self.busy_session(id)?;
@@ -84,7 +84,7 @@ impl Engine {
         }
         let loading = mine.find(|session| matches!(session.phase, Phase::Loading { .. }));
         let key = loading.map_or(key, |session| session.key);
-        // One that was never asked anything has started nobody.
+        // One that was never asked anything has started none.
         let session = self.sessions.get(&key)?;
         (session.turns > 0 || loading.is_some()).then_some(key)
     }
@@ -133,7 +133,7 @@ impl Engine {
         }
         self.name_task(key, at);
         if let Some(agent) = self.agents.get_mut(&agent) {
-            agent.subagents.insert(id.clone(), (key, at));
+            agent.add_subagent(id.clone(), key, at);
         }
         Some(at)
     }
@@ -206,7 +206,7 @@ impl Engine {
         }
         let is_own = |id: &wire::SessionId| {
             let agent = self.agents.get(&proc.agent);
-            agent.is_some_and(|agent| agent.sessions.contains_key(id))
+            agent.is_some_and(|agent| agent.owner_of(id).is_some())
         };
         // Some speak of a subagent in its own session, or leave out which one is meant.
         let id = news.session_id.clone().unwrap_or_else(|| from.clone());
@@ -214,7 +214,7 @@ impl Engine {
             return self.show_unknown(key, owner, "subagent_update");
         }
         let known = self.agents.get(&proc.agent);
-        let known = known.and_then(|agent| agent.subagents.get(&id)).copied();
+        let known = known.and_then(|agent| agent.subagent(&id));
         let at = match known {
             Some((home, at)) if home == key => at,
             _ => {
@@ -229,7 +229,9 @@ impl Engine {
             && let Some(agent) = self.agents.get_mut(&proc.agent)
         {
             let also = wire::SessionId::from(agent_id.as_str());
-            agent.subagents.entry(also).or_insert((key, at));
+            if agent.subagent(&also).is_none() {
+                agent.add_subagent(also, key, at);
+            }
         }
         self.tell_task(key, at, news);
         if let Some(prompt) = &news.prompt {
@@ -476,7 +478,7 @@ impl Engine {
         }
     }
 
-    /// Shows messages of which nobody said whose they are: the turn is over.
+    /// Shows messages of which it was not said whose they are: the turn is over.
     pub(crate) fn show_held_messages(&mut self, key: Key) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::agents::agent::Waiter;
 use crate::agents::connect::rpc_message;
-use crate::engine::{Engine, Refused};
+use crate::engine::Engine;
+use crate::error::{Error, Setting};
 use crate::ids::{AgentId, Key};
 use crate::sessions::entry::Level;
 use crate::sessions::session::{OptionValue, Phase, Wanted};
@@ -29,7 +30,7 @@ impl Engine {
     }
 
     /// Sets the mode by whichever way the agent offers.
-    pub fn set_mode(&mut self, key: Key, mode: &str) -> Result<(), Refused> {
+    pub fn set_mode(&mut self, key: Key, mode: &str) -> Result<(), Error> {
         if let Some(wanted) = self.wanted_later(key) {
             wanted.mode = Some(mode.to_owned());
             return Ok(());
@@ -54,23 +55,23 @@ impl Engine {
             return Ok(());
         }
         if !modes.is_empty() {
-            let known: Vec<&str> = modes.iter().map(|known| known.id.as_str()).collect();
-            return Err(format!(
-                "there is no mode {mode}; this agent has: {}",
-                known.join(", ")
-            ));
+            return Err(Error::Unknown {
+                what: Setting::Mode,
+                name: mode.to_owned(),
+                known: modes.iter().map(|known| known.id.clone()).collect(),
+            });
         }
         match session
             .option_of(&wire::ConfigCategory::Mode)
             .map(|option| option.id.clone())
         {
             Some(option) => self.set_option(key, &option, &OptionValue::Text(mode.to_owned())),
-            None => Err("this agent has no modes".to_owned()),
+            None => Err(Error::NoModes),
         }
     }
 
     /// Sets the model by whichever way the agent offers.
-    pub fn set_model(&mut self, key: Key, model: &str) -> Result<(), Refused> {
+    pub fn set_model(&mut self, key: Key, model: &str) -> Result<(), Error> {
         if let Some(wanted) = self.wanted_later(key) {
             wanted.model = Some(model.to_owned());
             return Ok(());
@@ -85,14 +86,14 @@ impl Engine {
         }
         let models = &session.models.available_models;
         if models.is_empty() {
-            return Err("this agent does not let its model be chosen".to_owned());
+            return Err(Error::NoModels);
         }
         if !models.iter().any(|known| known.model_id == model) {
-            let known: Vec<&str> = models.iter().map(|known| known.model_id.as_str()).collect();
-            return Err(format!(
-                "there is no model {model}; this agent has: {}",
-                known.join(", ")
-            ));
+            return Err(Error::Unknown {
+                what: Setting::Model,
+                name: model.to_owned(),
+                known: models.iter().map(|known| known.model_id.clone()).collect(),
+            });
         }
         let params = wire::SetModelRequest {
             session_id,
@@ -111,26 +112,18 @@ impl Engine {
     }
 
     /// Sets a config option.
-    pub fn set_option(
-        &mut self,
-        key: Key,
-        option: &str,
-        value: &OptionValue,
-    ) -> Result<(), Refused> {
+    pub fn set_option(&mut self, key: Key, option: &str, value: &OptionValue) -> Result<(), Error> {
         let (id, session_id) = self.switchable(key)?;
         let session = self.session(key)?;
         let Some(known) = session.options.iter().find(|known| known.id == option) else {
-            let ids: Vec<&str> = session
-                .options
-                .iter()
-                .map(|known| known.id.as_str())
-                .collect();
-            return Err(match ids.is_empty() {
-                true => "this agent has no options".to_owned(),
-                false => format!(
-                    "there is no option {option}; this agent has: {}",
-                    ids.join(", ")
-                ),
+            let ids = session.options.iter().map(|known| known.id.clone());
+            return Err(match session.options.is_empty() {
+                true => Error::NoOptions,
+                false => Error::Unknown {
+                    what: Setting::Option,
+                    name: option.to_owned(),
+                    known: ids.collect(),
+                },
             });
         };
         let value = match (&known.kind, value) {
@@ -141,7 +134,12 @@ impl Engine {
                 match text.to_ascii_lowercase().as_str() {
                     "true" | "on" | "yes" | "1" => wire::ConfigValue::Boolean(true),
                     "false" | "off" | "no" | "0" => wire::ConfigValue::Boolean(false),
-                    _ => return Err(format!("{option} is true or false, not {text}")),
+                    _ => {
+                        return Err(Error::NotBoolean {
+                            option: option.to_owned(),
+                            value: text.clone(),
+                        });
+                    }
                 }
             }
             (wire::ConfigKind::Select { choices, .. }, value) => {
@@ -150,19 +148,19 @@ impl Engine {
                     OptionValue::Bool(yes) => yes.to_string(),
                 };
                 if !choices.is_empty() && !choices.iter().any(|choice| choice.value == text) {
-                    let known: Vec<&str> =
-                        choices.iter().map(|choice| choice.value.as_str()).collect();
-                    return Err(format!(
-                        "{option} cannot be {text}; it can be: {}",
-                        known.join(", ")
-                    ));
+                    return Err(Error::NotAChoice {
+                        option: option.to_owned(),
+                        value: text,
+                        choices: choices.iter().map(|choice| choice.value.clone()).collect(),
+                    });
                 }
                 wire::ConfigValue::Choice(text)
             }
             (wire::ConfigKind::Unknown { kind }, _) => {
-                return Err(format!(
-                    "{option} is of a kind this plugin does not know: {kind}"
-                ));
+                return Err(Error::UnknownKind {
+                    option: option.to_owned(),
+                    kind: kind.clone(),
+                });
             }
         };
         let params = wire::SetConfigOptionRequest {
@@ -191,11 +189,11 @@ impl Engine {
         }
     }
 
-    pub(crate) fn switchable(&self, key: Key) -> Result<(AgentId, wire::SessionId), Refused> {
+    pub(crate) fn switchable(&self, key: Key) -> Result<(AgentId, wire::SessionId), Error> {
         let session = self.session(key)?;
         match (&session.phase, &session.session_id) {
             (Phase::Ready, Some(id)) => Ok((session.agent, id.clone())),
-            _ => Err("the session has not started yet".to_owned()),
+            _ => Err(Error::NotStarted),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use acp::FromValue;
 use acp::types::cursor::UpdateTodos;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One thing to do.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Todo {
     /// The agent's id, or its place in the list when it gave none.
     pub id: String,
@@ -93,7 +94,7 @@ pub fn update(list: &mut Vec<Todo>, news: Vec<Todo>, merge: bool) {
     }
 }
 
-/// The number of the next place that is nobody's id.
+/// The number of the next place that is no id.
 fn free_id(list: &[Todo], named: &[String]) -> String {
     (list.len() + 1..)
         .map(|place| place.to_string())
@@ -186,7 +187,7 @@ mod tests {
             bare(&list),
             [todo("1", "same", "pending"), todo("2", "same", "completed")]
         );
-        // An id of its own is nobody's place.
+        // An id of its own is no place.
         update(
             &mut list,
             vec![todo("2", "one", "pending"), todo("", "two", "pending")],

@@ -6,7 +6,7 @@
 /// What kind of failure it is, which decides what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Nobody is logged in.
+    /// The user is not logged in.
     Login,
     /// The plan does not cover it.
     Plan,

@@ -36,7 +36,7 @@ pub struct Transcript {
     /// The entry each voice's chunks go to, by the subagent task they belong to: nothing has come after it yet.
     open: HashMap<Option<usize>, usize>,
     /// The entries that show the todos of this turn, by the subagent task they belong to.
-    plans: HashMap<Option<usize>, usize>,
+    todo_lists: HashMap<Option<usize>, usize>,
     /// Where the entries of this turn begin.
     turn: usize,
     /// What was changed since it was last asked for, in order.
@@ -44,6 +44,51 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// A conversation of these entries, all of them over.
+    pub fn of(entries: Vec<Entry>) -> Self {
+        let mut transcript = Self::default();
+        for entry in entries {
+            transcript.take_in(entry);
+        }
+        transcript
+    }
+
+    /// Adds an entry of another conversation that the editor need not hear of by itself.
+    pub fn take_in(&mut self, mut entry: Entry) {
+        let at = self.entries.len();
+        entry.sent = 0;
+        if let Some(id) = entry.tool().map(|tool| tool.id.clone()) {
+            self.alias_tool(&id, entry.parent, at);
+        }
+        self.entries.push(entry);
+        self.turn = self.entries.len();
+    }
+
+    /// The same, for the editor to hear of.
+    pub fn take_in_new(&mut self, entry: Entry) {
+        self.take_in(entry);
+        self.touch(Touched::Entry(self.entries.len() - 1));
+    }
+
+    /// Cuts the text of an entry and adds to what is left.
+    pub fn regrow(&mut self, entry: usize, kept: usize, more: &str) {
+        if let Some(entry) = self.get_mut(entry) {
+            let kept = entry.text.floor_char_boundary(kept);
+            // What the editor has of it cannot be taken back: there is only white space behind.
+            if entry.sent <= kept {
+                entry.text.truncate(kept);
+            } else {
+                entry.text.truncate(entry.sent);
+            }
+            entry.text.push_str(more);
+        }
+    }
+
+    /// All entries, for another conversation.
+    pub fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+
     /// All entries.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -170,7 +215,7 @@ impl Transcript {
     pub fn last_words(&self) -> Option<&str> {
         let of_turn = self.entries.get(self.turn..)?.iter().rev();
         let mut own = of_turn.filter(|entry| entry.parent.is_none());
-        let last = own.find(|entry| !matches!(entry.body, Body::Plan { .. } | Body::Notice(_)))?;
+        let last = own.find(|entry| !matches!(entry.body, Body::Todos { .. } | Body::Notice(_)))?;
         matches!(last.body, Body::Agent { .. }).then_some(last.text.as_str())
     }
 
@@ -212,7 +257,7 @@ impl Transcript {
     }
 
     /// A call is announced: one of this id that ended in an earlier turn is another one. Some agents count their
-    /// calls anew in each turn.
+    /// calls again in each turn.
     pub fn announce_tool(&mut self, id: &str, parent: Option<usize>) {
         let known = self.own_tool(id, parent);
         let ended = known.filter(|at| *at < self.turn).is_some_and(|at| {
@@ -254,39 +299,39 @@ impl Transcript {
 
     /// Whether this turn has an entry for the todos.
     pub fn shows_todos(&self, parent: Option<usize>) -> bool {
-        self.plans.contains_key(&parent)
+        self.todo_lists.contains_key(&parent)
     }
 
     /// Shows the todos: in this turn's entry for them, or a new one.
     pub fn show_todos(&mut self, list: &[Todo], parent: Option<usize>, now_ms: u64) -> usize {
         let text = todos::markdown(list);
-        if let Some(&at) = self.plans.get(&parent)
+        if let Some(&at) = self.todo_lists.get(&parent)
             && let Some(entry) = self.entries.get_mut(at)
         {
             entry.text = text;
-            entry.body = Body::Plan {
+            entry.body = Body::Todos {
                 todos: list.to_vec(),
             };
             self.touch(Touched::Entry(at));
             return at;
         }
         let todos = list.to_vec();
-        let mut entry = Entry::new(text, Body::Plan { todos }, now_ms);
+        let mut entry = Entry::new(text, Body::Todos { todos }, now_ms);
         entry.done = true;
         entry.parent = parent;
         let at = self.add(entry);
-        self.plans.insert(parent, at);
+        self.todo_lists.insert(parent, at);
         at
     }
 
-    /// A turn begins or ends: the next todos are shown anew, and no message goes on over it but those of subagents that
+    /// A turn begins or ends: the next todos are shown again, and no message goes on over it but those of subagents that
     /// are still at work.
     pub fn end_turn(&mut self, now_ms: u64) -> Vec<usize> {
         let ends = |parent: &Option<usize>| !parent.is_some_and(|task| self.is_at_work(task));
-        let gone: Vec<Option<usize>> = self.plans.keys().copied().filter(ends).collect();
+        let gone: Vec<Option<usize>> = self.todo_lists.keys().copied().filter(ends).collect();
         let open: Vec<Option<usize>> = self.open.keys().copied().filter(ends).collect();
         for parent in gone {
-            self.plans.remove(&parent);
+            self.todo_lists.remove(&parent);
         }
         self.turn = self.entries.len();
         open.into_iter()

@@ -9,19 +9,23 @@ use crate::agents::agent::{Agent, Link, Waiter};
 use crate::agents::connect::rpc_message;
 use crate::decide::decision::Decision;
 use crate::effect::{Effect, Timer};
-use crate::engine::{Engine, Refused};
+use crate::engine::Engine;
+use crate::error::Error;
 use crate::ids::{Key, PromptId};
 use crate::policy::paths::to_uri;
 use crate::sessions::entry::{Body, Level, Notice};
 use crate::sessions::session::{Block, Phase, Prompt, PromptSpec, Turn};
 use crate::sessions::told_failure::{self, Kind, Told};
+use crate::text::label;
 
 /// How long a cancelled turn may take to end before the user is told.
 const CANCEL_NOTICE_MS: u64 = 5_000;
+/// As much of a command as a notice repeats, in characters.
+const COMMAND_CHARS: usize = 80;
 
 impl Engine {
     /// Sends a prompt, or queues it while it cannot be sent. A process that is gone is started again.
-    pub fn prompt(&mut self, key: Key, spec: PromptSpec) -> Result<PromptId, Refused> {
+    pub fn prompt(&mut self, key: Key, spec: PromptSpec) -> Result<PromptId, Error> {
         not_empty(&spec)?;
         self.session(key)?;
         let id = self.last_prompt.advance();
@@ -37,13 +41,13 @@ impl Engine {
     }
 
     /// Sends the last prompt again, with all that was attached to it.
-    pub fn retry(&mut self, key: Key) -> Result<PromptId, Refused> {
+    pub fn retry(&mut self, key: Key) -> Result<PromptId, Error> {
         let session = self.session(key)?;
         if session.turn.is_some() {
-            return Err("a turn is running: :CursorAgent cancel stops it".to_owned());
+            return Err(Error::TurnRuns);
         }
         let Some(spec) = session.last_prompt.clone() else {
-            return Err("no prompt was sent in this chat yet".to_owned());
+            return Err(Error::NoPrompt);
         };
         let id = self.prompt(key, spec)?;
         // Before what waits, unless it is on its way.
@@ -55,7 +59,7 @@ impl Engine {
         let agent = self.sessions.get(&key).map(|session| session.agent);
         agent
             .and_then(|agent| self.agents.get(&agent))
-            .is_some_and(|agent| matches!(agent.link, Link::Failed(_)))
+            .is_some_and(|agent| matches!(agent.link(), Link::Failed(_)))
     }
 
     /// Sends what waits; for a session whose agent is gone that begins with the agent.
@@ -64,7 +68,7 @@ impl Engine {
             return;
         };
         let (agent, lost) = (session.agent, session.phase == Phase::Lost);
-        match self.agents.get(&agent).map(|agent| &agent.link) {
+        match self.agents.get(&agent).map(|agent| agent.link()) {
             Some(Link::Stopped | Link::Failed(_)) => self.start(agent),
             Some(Link::Ready) if lost => self.begin(key),
             _ => self.send_next(key),
@@ -72,14 +76,14 @@ impl Engine {
     }
 
     /// Replaces a prompt that waits.
-    pub fn queue_edit(&mut self, key: Key, id: PromptId, spec: PromptSpec) -> Result<(), Refused> {
+    pub fn queue_edit(&mut self, key: Key, id: PromptId, spec: PromptSpec) -> Result<(), Error> {
         not_empty(&spec)?;
         self.queued(key, id)?.spec = spec;
         Ok(())
     }
 
     /// Takes a prompt out of the queue.
-    pub fn queue_remove(&mut self, key: Key, id: PromptId) -> Result<(), Refused> {
+    pub fn queue_remove(&mut self, key: Key, id: PromptId) -> Result<(), Error> {
         self.queued(key, id)?;
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.retain(|prompt| prompt.id != id);
@@ -88,7 +92,7 @@ impl Engine {
     }
 
     /// Puts a prompt at another place of the queue, counted from 1.
-    pub fn queue_move(&mut self, key: Key, id: PromptId, to: usize) -> Result<(), Refused> {
+    pub fn queue_move(&mut self, key: Key, id: PromptId, to: usize) -> Result<(), Error> {
         let prompt = self.queued(key, id)?.clone();
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.retain(|other| other.id != id);
@@ -99,7 +103,7 @@ impl Engine {
     }
 
     /// Sends a queued prompt next, ending the turn that runs.
-    pub fn queue_send_now(&mut self, key: Key, id: PromptId) -> Result<(), Refused> {
+    pub fn queue_send_now(&mut self, key: Key, id: PromptId) -> Result<(), Error> {
         self.queue_move(key, id, 1)?;
         let running = self.session(key)?.turn.is_some();
         if running {
@@ -111,7 +115,7 @@ impl Engine {
         Ok(())
     }
 
-    fn queued(&mut self, key: Key, id: PromptId) -> Result<&mut Prompt, Refused> {
+    fn queued(&mut self, key: Key, id: PromptId) -> Result<&mut Prompt, Error> {
         self.session(key)?;
         let queue = self
             .sessions
@@ -121,38 +125,42 @@ impl Engine {
             .into_iter()
             .flatten()
             .find(|prompt| prompt.id == id)
-            .ok_or_else(|| {
-                format!(
-                    "prompt {} is not in the queue: it was sent or removed",
-                    id.0
-                )
-            })
+            .ok_or(Error::NotQueued(id))
     }
 
     /// Sends the first prompt of the queue, if the session can take one.
     pub(crate) fn send_next(&mut self, key: Key) {
         let now = self.now.wall_ms;
+        let closing = self.is_closing();
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let ready = session.phase == Phase::Ready && !session.settling;
-        if !ready || session.turn.is_some() || self.closing {
+        let ready = session.phase == Phase::Ready && !session.setting;
+        if !ready || session.turn.is_some() || closing {
             return;
         }
         let Some(session_id) = session.session_id.clone() else {
             return;
         };
-        let Some(prompt) = session.queue.pop_front() else {
+        let Some(mut prompt) = session.queue.pop_front() else {
             return;
         };
         let Some(caps) = self
             .agents
             .get(&session.agent)
-            .map(|agent| agent.caps.prompt)
+            .map(|agent| agent.caps().prompt)
         else {
             return;
         };
         let id = session.agent;
+        if let Some(carry) = session.carry.take() {
+            prompt.spec.blocks.push(Block {
+                kind: "text".to_owned(),
+                label: Some(carry.label),
+                text: Some(carry.text),
+                ..Block::default()
+            });
+        }
         session.last_prompt = Some(prompt.spec.clone());
         let context: Vec<String> = prompt
             .spec
@@ -178,7 +186,7 @@ impl Engine {
         for block in prompt.spec.blocks {
             match to_wire(block, &caps) {
                 Ok(block) => blocks.push(block),
-                Err(why) => left_out.push(why),
+                Err(why) => left_out.push(why.to_string()),
             }
         }
         for why in left_out {
@@ -220,11 +228,11 @@ impl Engine {
     }
 
     /// Stops the turn: what waits for the user is answered as cancelled, the text so far stays.
-    pub fn cancel(&mut self, key: Key) -> Result<(), Refused> {
+    pub fn cancel(&mut self, key: Key) -> Result<(), Error> {
         let session = self.session(key)?;
         let (id, session_id) = (session.agent, session.session_id.clone());
         let Some(turn) = &session.turn else {
-            return Err("nothing is running".to_owned());
+            return Err(Error::NoTurn);
         };
         let number = turn.number;
         // Said first: an agent that sees its question cancelled may else go on with something new.
@@ -235,7 +243,7 @@ impl Engine {
                 wire::SessionRequest { session_id },
             );
         }
-        self.end_decisions(|decision| decision.key == key, "cancelled");
+        self.end_decisions(|decision| decision.key == key);
         if let Some(proc) = self.agents.get(&id).map(Agent::proc) {
             self.cancel_calls(key, proc);
         }
@@ -275,7 +283,7 @@ impl Engine {
         };
         turn.stuck = true;
         let text = format!(
-            "{name} does not end the cancelled turn\n  :CursorAgent restart starts it anew and goes on with this conversation"
+            "{name} does not end the cancelled turn\n  :CursorAgent restart restarts it and continues this conversation"
         );
         self.add_notice(key, Level::Warning, "agent", text.clone());
         self.tell(key, "warn", text);
@@ -383,6 +391,27 @@ impl Engine {
         }
     }
 
+    /// What to say of commands a cancelled turn leaves behind: the agent did not say that it ended them.
+    fn commands_that_run_on(&self, key: Key, reason: &str) -> Option<String> {
+        let session = self.sessions.get(&key).filter(|_| reason == "cancelled")?;
+        let entries = session.transcript().entries().iter();
+        let open = entries
+            .filter(|entry| !entry.done)
+            .filter_map(|entry| entry.tool());
+        let commands: Vec<String> = open
+            .filter(|tool| tool.may_run_on())
+            .map(|tool| tool.command().unwrap_or_else(|| tool.title.clone()))
+            .map(|command| format!("`{}`", label(&command, COMMAND_CHARS)))
+            .collect();
+        (!commands.is_empty()).then(|| {
+            format!(
+                "{} may still run: {} did not say that it ended\n  :CursorAgent restart ends what it has started",
+                commands.join(", "),
+                self.agent_name(key)
+            )
+        })
+    }
+
     fn end_turn(&mut self, key: Key, reason: &str, tokens: Option<u64>, error: Option<String>) {
         let now = self.now.wall_ms;
         let stopped = error.is_some() || reason == "cancelled";
@@ -393,10 +422,7 @@ impl Engine {
             // What is on disk is in conflict with unsaved text whether the turn is over or not.
             (!stopped && goes_on) || !decision.is_awaited()
         };
-        self.end_decisions(
-            |decision| decision.key == key && !asks_on(decision),
-            "cancelled",
-        );
+        self.end_decisions(|decision| decision.key == key && !asks_on(decision));
         self.show_held_messages(key);
         let open_tools = match (&error, reason) {
             (Some(_), _) => "failed",
@@ -404,6 +430,7 @@ impl Engine {
             // The agent is done and just did not say so of each call.
             _ => "completed",
         };
+        let run_on = self.commands_that_run_on(key, reason);
         self.end_tools(key, open_tools);
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
@@ -434,6 +461,9 @@ impl Engine {
         if error.is_some() {
             session.error.clone_from(&error);
         }
+        if let Some(text) = run_on {
+            self.add_notice(key, Level::Warning, "agent", text);
+        }
         let mut data = json!({ "stop_reason": reason, "duration_ms": took });
         if let (Value::Object(data), Some(error)) = (&mut data, error) {
             data.insert("error".to_owned(), json!(error));
@@ -444,9 +474,9 @@ impl Engine {
     }
 }
 
-fn not_empty(spec: &PromptSpec) -> Result<(), Refused> {
+fn not_empty(spec: &PromptSpec) -> Result<(), Error> {
     if spec.text.trim().is_empty() && spec.blocks.is_empty() {
-        return Err("the prompt is empty".to_owned());
+        return Err(Error::EmptyPrompt);
     }
     Ok(())
 }
@@ -461,13 +491,21 @@ fn reason_text(reason: &str) -> String {
     }
 }
 
-/// What goes along, as far as the agent takes it.
-fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock, String> {
+/// Attachments, as far as the agent takes them.
+fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock, Error> {
     let name = block
         .label
         .clone()
         .or_else(|| block.path.clone())
         .unwrap_or_default();
+    if let ("link", Some(uri)) = (block.kind.as_str(), block.uri) {
+        return Ok(ContentBlock::ResourceLink(wire::ResourceLink {
+            name: uri.clone(),
+            uri,
+            mime_type: block.mime,
+            ..wire::ResourceLink::default()
+        }));
+    }
     match (block.kind.as_str(), block.path, block.text, block.data) {
         ("text", _, Some(text), _) => Ok(ContentBlock::text(text)),
         ("file", Some(path), Some(text), _) if caps.embedded_context => {
@@ -511,7 +549,7 @@ fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock
             mime_type: block.mime,
             ..wire::ResourceLink::default()
         })),
-        ("image", None, _, _) => Err(format!("this agent takes no images: {name} was left out")),
+        ("image", None, _, _) => Err(Error::NoImages { name }),
         ("blob", Some(path), _, Some(data)) if caps.embedded_context => {
             let body = wire::ResourceBody::Blob(data);
             let resource = wire::ResourceContents {
@@ -526,7 +564,10 @@ fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock
                 meta: None,
             }))
         }
-        (kind, ..) => Err(format!("{name} was left out: this agent takes no {kind}")),
+        (kind, ..) => Err(Error::NotTaken {
+            name,
+            kind: kind.to_owned(),
+        }),
     }
 }
 

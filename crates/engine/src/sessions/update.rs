@@ -72,6 +72,9 @@ pub struct ChangedCall {
 
 /// Takes an update into a session.
 pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed> {
+    if session.shadow.is_some() && session.is_replaying() {
+        return apply_aside(session, update, now);
+    }
     let (now_ms, parent) = (now.wall_ms, update.parent);
     session.heard += 1;
     if session.is_asked_for() {
@@ -128,7 +131,7 @@ pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed
         SessionUpdate::Plan(plan) => session.update_todos(todos_of(plan), false, !discard, now_ms),
         SessionUpdate::AvailableCommands(commands) => session.commands = commands.commands,
         SessionUpdate::CurrentMode(mode) => session.set_current_mode(&mode.mode_id),
-        SessionUpdate::ConfigOptions(options) => session.take_options(options.options),
+        SessionUpdate::ConfigOptions(options) => session.set_options(options.options),
         SessionUpdate::SessionInfo(info) => match info.title {
             wire::Patch::Set(title) => session.title = Some(title),
             wire::Patch::Clear => session.title = None,
@@ -179,6 +182,20 @@ pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed
         | SessionUpdate::SessionMessage(_)
         | SessionUpdate::SessionMessageChunk(_) => {}
     }
+    Vec::new()
+}
+
+/// Takes an update of a replay into a transcript beside the one that is stored: the two are compared when it is over.
+fn apply_aside(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed> {
+    let Some(shadow) = session.shadow.take() else {
+        return Vec::new();
+    };
+    let stored = std::mem::replace(&mut session.transcript, shadow);
+    let phase = std::mem::replace(&mut session.phase, Phase::Loading { discard: false });
+    apply(session, update, now);
+    session.phase = phase;
+    session.shadow = Some(std::mem::replace(&mut session.transcript, stored));
+    // It was said and done long ago.
     Vec::new()
 }
 
@@ -233,6 +250,7 @@ impl Session {
         now_ms: u64,
     ) -> Option<ChangedCall> {
         let parent = told.parent;
+        let cancelling = self.turn.as_ref().is_some_and(|turn| turn.cancelling);
         self.adopt_row(parent, &news, told.home);
         // Of what was done long ago the output may be left out.
         let tells_all = told.tells_all && !self.is_replaying();
@@ -259,6 +277,10 @@ impl Session {
         };
         let named = crate::sessions::watching::named(tool);
         let diffs = tool.apply(news);
+        tool.note_task();
+        if cancelling && !was_over {
+            tool.note_cancel();
+        }
         tool.judge(tells_all);
         let doubted = tool.doubted;
         let over = tool.is_over();

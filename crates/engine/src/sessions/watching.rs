@@ -78,12 +78,10 @@ pub enum Job {
         /// Which call.
         doubt: Doubt,
     },
-    /// The user saved a file, or something else of theirs changed it.
+    /// Something of the user's changed a file on disk.
     UserWrote {
         /// Absolute.
         path: PathBuf,
-        /// From its buffer.
-        saved: bool,
     },
     /// The user may have committed something.
     LookForCommits,
@@ -201,7 +199,7 @@ impl Engine {
         let point = Point {
             id: format!("{at_ms:013}-{}-{turn}", key.0),
             session: session_id.map_or_else(String::new, |id| id.as_str().to_owned()),
-            agent: agent.spec.agent.clone(),
+            agent: agent.spec().agent.clone(),
             cwd: PathBuf::from(&session.cwd),
             prompt: prompt.chars().take(PROMPT_CHARS).collect(),
             at_ms,

@@ -35,6 +35,11 @@ impl Output {
         &self.text
     }
 
+    /// The whole text, for good.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
     /// Adds to the end.
     pub fn append(&mut self, more: &str) {
         self.breaks += count_breaks(more);

@@ -73,13 +73,13 @@ impl Engine {
         let Some(session) = self.sessions.get(&key) else {
             return;
         };
-        let Some(tool) = session.transcript.get(at).and_then(|entry| entry.tool()) else {
+        let Some(tool) = session.transcript().get(at).and_then(|entry| entry.tool()) else {
             return;
         };
         let home = self.policy.home();
         let paths = named(tool)
             .into_iter()
-            .map(|path| absolute(&session.cwd, home, &path).into())
+            .map(|path| absolute(session.cwd(), home, &path).into())
             .collect();
         let doubt = Doubt {
             entry: at,
@@ -96,7 +96,7 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let cwd = session.cwd.trim_end_matches('/').to_owned();
+        let cwd = session.cwd().trim_end_matches('/').to_owned();
         // The review knows files by their real paths; below the workspace they end alike.
         let is_it = |named: &String| {
             let named = absolute(&cwd, home, named);
@@ -105,8 +105,8 @@ impl Engine {
                 .filter(|rest| rest.starts_with('/'));
             named == path || below.is_some_and(|below| path.ends_with(below))
         };
-        for at in session.transcript.turn()..session.transcript.entries().len() {
-            let entry = session.transcript.get(at);
+        for at in session.transcript().turn()..session.transcript().entries().len() {
+            let entry = session.transcript().get(at);
             let is_meant = entry.and_then(|entry| entry.tool()).is_some_and(|tool| {
                 let is_open = !tool.is_over() || tool.doubted;
                 is_open && tool.is_edit() && named(tool).iter().any(is_it)
@@ -114,7 +114,7 @@ impl Engine {
             if !is_meant {
                 continue;
             }
-            let entry = session.transcript.get_mut(at);
+            let entry = session.transcript_mut().get_mut(at);
             if let Some(tool) = entry.and_then(|entry| entry.tool_mut()) {
                 (tool.looked, tool.did_change) = (true, Some(true));
                 if tool.doubted {
@@ -129,7 +129,7 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let entry = session.transcript.get_mut(at);
+        let entry = session.transcript_mut().get_mut(at);
         let Some(tool) = entry.and_then(|entry| entry.tool_mut()) else {
             return;
         };

@@ -32,6 +32,8 @@ pub struct Terminal {
     pub exit: Option<Exit>,
     /// Who waits for the end.
     pub waiting: Vec<Ticket>,
+    /// The tool call that shows it.
+    pub shown: Option<(Key, usize)>,
 }
 
 impl Terminal {
@@ -48,6 +50,7 @@ impl Terminal {
             truncated: false,
             exit: None,
             waiting: Vec::new(),
+            shown: None,
         }
     }
 
@@ -100,7 +103,7 @@ impl Terminal {
     }
 
     /// The output, at most the limit, from the start of a character on.
-    pub fn take_output(&mut self) -> &str {
+    pub fn trimmed_output(&mut self) -> &str {
         self.trim(1);
         &self.output
     }
@@ -191,7 +194,7 @@ mod tests {
             terminal.push(&[*byte]);
         }
         // Three bytes back is the middle of a character: it goes as a whole.
-        assert_eq!(terminal.take_output(), "ü");
+        assert_eq!(terminal.trimmed_output(), "ü");
         assert!(terminal.truncated);
         terminal.push(b"\xff\xc3");
         terminal.finish(Exit {

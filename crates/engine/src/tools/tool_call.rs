@@ -41,7 +41,7 @@ pub struct ToolCall {
     pub decision: Option<DecisionId>,
     /// The user or a rule said no. Cursor reports such a call as `completed` all the same.
     pub rejected: bool,
-    /// Nobody said yes before its turn was over: it did not run.
+    /// It was not approved before its turn was over: it did not run.
     pub cancelled: bool,
     /// The user or a rule said yes.
     pub allowed: bool,
@@ -73,7 +73,7 @@ pub struct ToolCall {
 
 /// A place in a file.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Location {
     /// Absolute, or as the agent gave it.
     pub path: String,
@@ -93,7 +93,8 @@ pub struct CommandExit {
 
 /// A task given to a subagent.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Task {
     /// What it is to do, in a few words.
     pub description: String,
@@ -166,7 +167,8 @@ fn is_zero(number: &usize) -> bool {
 
 /// A generated image.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Image {
     /// Where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,6 +212,16 @@ pub enum Content {
 }
 
 impl Content {
+    /// How much text or data it has.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Text(output) | Self::Terminal { output, .. } => output.text().len(),
+            Self::Diff { old, new, .. } => old.as_deref().map_or(0, str::len) + 3 * new.len(),
+            Self::Image { data, .. } | Self::Audio { data, .. } => data.len(),
+            Self::Link { .. } | Self::Unknown(_) => 100,
+        }
+    }
+
     /// A file that is to be written.
     pub fn written(path: String, old: Option<String>, new: String) -> Self {
         read_content(wire::ToolContent::Diff(wire::Diff {
@@ -259,7 +271,8 @@ impl ToolCall {
                 .into_iter()
                 .map(|at| Location {
                     path: paths::local(at.path),
-                    line: at.line,
+                    // Lines count from 1; some agents send 0 for the file as a whole.
+                    line: at.line.filter(|line| *line > 0),
                 })
                 .collect();
         }
@@ -274,15 +287,42 @@ impl ToolCall {
             .map(|content| self.replace_content(content))
             .unwrap_or_default();
         if let Some(output) = news.raw_output {
-            self.take_output(output);
+            self.read_output(output);
         }
         if let Some(meta) = news.meta {
-            self.take_terminal_news(&meta);
+            self.apply_terminal_news(&meta);
             self.extra.insert("_meta".to_owned(), Value::Object(meta));
         }
         self.extra.extend(news.extra);
         self.show_result();
         open
+    }
+
+    /// An input that names a kind of subagent is a task for one, whatever the agent calls the tool.
+    pub(crate) fn note_task(&mut self) {
+        let input = self.raw_input.as_ref().filter(|_| self.task.is_none());
+        let names = ["subagent_type", "subagentType"];
+        let kind = input.and_then(|input| names.iter().find_map(|name| input.get(*name)?.as_str()));
+        if kind.is_some_and(|kind| !kind.trim().is_empty()) {
+            self.task = Some(Task {
+                subagent: kind.unwrap_or_default().to_owned(),
+                ..Task::default()
+            });
+        }
+    }
+
+    /// It ended after the user had cancelled its turn. Some agents call that completed; of what changes files it may be true.
+    pub(crate) fn note_cancel(&mut self) {
+        let changes_files = matches!(self.kind.as_str(), "edit" | "delete" | "move");
+        let went_well = self.exit.as_ref().is_some_and(|exit| exit.code == Some(0));
+        self.cancelled |= self.status == "completed" && !changes_files && !went_well;
+    }
+
+    /// A command of which the agent has not said that it ended.
+    pub(crate) fn may_run_on(&self) -> bool {
+        let ended = |content: &Content| matches!(content, Content::Terminal { exit: Some(_), .. });
+        let open = self.status == "in_progress" && self.exit.is_none();
+        self.kind == "execute" && open && !self.content.iter().any(ended)
     }
 
     /// How far it is, as a person sees it: what was not allowed to run has not been completed.
@@ -470,7 +510,7 @@ impl ToolCall {
     }
 
     /// Cursor reports a command as `completed` whatever its exit code, which stands in the raw output.
-    fn take_output(&mut self, output: Value) {
+    fn read_output(&mut self, output: Value) {
         let result = tool_result::read(&output);
         if result.exit.is_some() {
             self.exit = result.exit;
@@ -513,7 +553,7 @@ impl ToolCall {
     }
 
     /// Codex and Claude tell of terminals they run themselves in `_meta`.
-    fn take_terminal_news(&mut self, meta: &acp::Object) {
+    fn apply_terminal_news(&mut self, meta: &acp::Object) {
         let of = |key: &str| meta.get(key).and_then(Value::as_object);
         let delta = of("terminal_output_delta").or_else(|| of("terminal_output"));
         if let Some(news) = delta {

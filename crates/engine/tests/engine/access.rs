@@ -44,7 +44,9 @@ fn pending(world: &World) -> Vec<Value> {
 fn answer(world: &mut World, decision: &Value, answer: Value) -> Result<(), String> {
     let id = DecisionId(decision["id"].as_u64().unwrap());
     let answer = serde_json::from_value(answer).unwrap();
-    world.act(|engine| engine.answer(id, &answer, "user"))
+    world
+        .act(|engine| engine.answer(id, &answer, None))
+        .map_err(|error| error.to_string())
 }
 
 /// The editor says that it has done what it was asked last.

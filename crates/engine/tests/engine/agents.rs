@@ -304,7 +304,7 @@ fn qwen_has_requests_and_notifications_of_its_own() {
     let id = world.ask("craft/drainMidTurnQueue", json!({ "sessionId": "s-1" }));
     assert_eq!(world.error_of(id)["code"], -32601);
     world.notify("authenticate/update", json!({ "_meta": {} }));
-    assert!(world.texts(key)[1].contains("authenticate/update"));
+    assert_eq!(world.texts(key).len(), 1, "it is for qwen's own client");
     assert_eq!(world.state(key), "running");
 }
 
@@ -461,14 +461,18 @@ fn parts_of_a_file_get_the_numbers_they_have_in_it() {
     let content = world.tool(key)["content"].clone();
     assert_eq!(numbers(&content[0]["hunks"]), [30]);
     assert_eq!(numbers(&content[1]["hunks"]), [50]);
-    assert_eq!(world.changes(key), json!([]), "nothing is changed yet");
+    assert_eq!(
+        world.changed_files(key),
+        json!([]),
+        "nothing is changed yet"
+    );
 
     world.update(
         "s-1",
         json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed" }),
     );
     assert_eq!(
-        numbers(&world.changes(key)[0]["hunks"]),
+        numbers(&world.changed_files(key)[0]["hunks"]),
         [30, 50],
         "both are one file's changes"
     );
@@ -494,5 +498,97 @@ fn a_call_gemini_says_no_more_of_after_a_rejection_is_not_done() {
         json!({ "id": world.all_ids("session/prompt")[0], "result": { "stopReason": "end_turn" } }),
     );
     assert_eq!(world.tool(key)["status"], "cancelled");
-    assert_eq!(world.changes(key), json!([]));
+    assert_eq!(world.changed_files(key), json!([]));
+}
+
+/// A call that runs, in a turn that is cancelled; what the agent says of it then.
+fn cancelled_call(kind: &str, last: Option<Value>) -> (World, Key, Value) {
+    let (mut world, key) = World::plain();
+    let prompt = world.prompt(key, "go");
+    world.update(
+        "s-1",
+        json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "`make`",
+        "kind": kind, "status": "in_progress", "rawInput": { "command": "make" } }),
+    );
+    world.act(|engine| engine.cancel(key)).unwrap();
+    if let Some(mut last) = last {
+        last["sessionUpdate"] = json!("tool_call_update");
+        last["toolCallId"] = json!("c");
+        world.update("s-1", last);
+    }
+    world.reply(&prompt, json!({ "stopReason": "cancelled" }));
+    let call = world
+        .transcript(key)
+        .into_iter()
+        .find(|entry| entry["kind"] == "tool")
+        .unwrap();
+    (world, key, call)
+}
+
+#[test]
+fn opencode_and_gemini_call_a_cancelled_command_completed() {
+    let (world, key, call) = cancelled_call("execute", Some(json!({ "status": "completed" })));
+    assert_eq!(call["tool"]["status"], "cancelled");
+    assert!(!world.texts(key).concat().contains("may still run"));
+    // One that really ended, and an edit, which may have been made.
+    let ended = json!({ "status": "completed", "_meta": {
+        "terminal_info": { "terminal_id": "t" }, "terminal_exit": { "terminal_id": "t", "exit_code": 0 } } });
+    let (_, _, call) = cancelled_call("execute", Some(ended));
+    assert_eq!(call["tool"]["status"], "completed");
+    let (_, _, call) = cancelled_call("edit", Some(json!({ "status": "completed" })));
+    assert_eq!(call["tool"]["status"], "completed");
+}
+
+#[test]
+fn codex_says_nothing_of_a_command_that_runs_on_and_the_user_is_told() {
+    let (world, key, call) = cancelled_call("execute", None);
+    assert_eq!(call["tool"]["status"], "cancelled");
+    let said = world.texts(key).concat();
+    assert!(
+        said.contains("`make` may still run: plain did not say that it ended"),
+        "{said}"
+    );
+    assert!(said.contains(":CursorAgent restart"), "{said}");
+    // Nothing runs on where the agent said so, or where it is no command.
+    for (kind, last) in [
+        ("execute", Some(json!({ "status": "failed" }))),
+        ("read", None),
+    ] {
+        let (world, key, _) = cancelled_call(kind, last);
+        assert!(!world.texts(key).concat().contains("may still run"));
+    }
+}
+
+#[test]
+fn an_input_that_names_a_subagent_is_a_task_whatever_the_tool_is_called() {
+    for kind in ["think", "other"] {
+        let (mut world, key) = in_turn();
+        world.update(
+            "s-1",
+            json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "task",
+            "kind": kind, "status": "pending", "rawInput": {} }),
+        );
+        world.update("s-1", json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "in_progress",
+            "rawInput": { "description": "Count the files", "prompt": "p", "subagent_type": "explore" } }));
+        let task = world.transcript(key).pop().unwrap()["tool"]["task"].clone();
+        assert_eq!(task["subagent"], "explore");
+        assert_eq!(task["description"], "Count the files");
+        world.update("s-1", json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed" }));
+        assert_eq!(
+            world.transcript(key).pop().unwrap()["tool"]["status"],
+            "completed"
+        );
+    }
+}
+
+#[test]
+fn line_0_is_the_file_as_a_whole() {
+    let (mut world, key) = in_turn();
+    world.update("s-1", json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "Read", "kind": "read",
+        "locations": [{ "path": "/project/hello.txt", "line": 0 }, { "path": "/project/b.txt", "line": 3 }] }));
+    let places = world.transcript(key).pop().unwrap()["tool"]["locations"].clone();
+    assert_eq!(
+        places,
+        json!([{ "path": "/project/hello.txt" }, { "path": "/project/b.txt", "line": 3 }])
+    );
 }

@@ -87,7 +87,7 @@ fn what_we_announce_is_served() {
 
 #[test]
 fn what_agents_announce() {
-    let none = json!({ "load": false, "list": false, "resume": false, "close": false, "delete": false, "logout": false, "image": false, "audio": false, "embedded": false });
+    let none = json!({ "load": false, "list": false, "resume": false, "close": false, "delete": false, "fork": false, "logout": false, "image": false, "audio": false, "embedded": false });
     let capabilities = |announced: Value| {
         let mut profile = Profile::plain();
         profile.initialize = json!({ "protocolVersion": 1, "agentCapabilities": announced });
@@ -105,6 +105,7 @@ fn what_agents_announce() {
         ),
         (json!({ "sessionCapabilities": { "list": {} } }), "list"),
         (json!({ "sessionCapabilities": { "delete": {} } }), "delete"),
+        (json!({ "sessionCapabilities": { "fork": {} } }), "fork"),
         (json!({ "sessionCapabilities": { "resume": {} } }), "resume"),
         (json!({ "sessionCapabilities": { "close": {} } }), "close"),
         (json!({ "auth": { "logout": {} } }), "logout"),
@@ -115,7 +116,7 @@ fn what_agents_announce() {
     }
     // null and absent are no; so are unstable ones nobody here uses.
     let off = json!({
-        "loadSession": false, "sessionCapabilities": { "list": null, "fork": {}, "archive": {}, "status": {}, "title": {} },
+        "loadSession": false, "sessionCapabilities": { "list": null, "fork": null, "archive": {}, "status": {}, "title": {} },
         "providers": {}, "mcpCapabilities": { "acp": true }, "auth": { "status": {} },
     });
     assert_eq!(capabilities(off), none);

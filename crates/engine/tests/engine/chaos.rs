@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::FileError;
 use engine::agents::launch::Exit;
 use engine::effect::Effect;
 use engine::ids::{Key, Proc, PromptId};
@@ -265,10 +266,10 @@ impl Chaos {
                         self.prompts.insert(key, BTreeSet::new());
                         self.said.insert(key, Vec::new());
                     }
-                    Err(message) => {
+                    Err(error) => {
                         assert!(
-                            self.closing || message.contains("is open already"),
-                            "{message}"
+                            self.closing || matches!(error, engine::Error::OpenAlready { .. }),
+                            "{error}"
                         );
                     }
                 }
@@ -432,9 +433,9 @@ impl Chaos {
                     let done = if well {
                         Ok("text".to_owned())
                     } else {
-                        Err("No such file".to_owned())
+                        Err(FileError::of_editor(None))
                     };
-                    self.world.act(|engine| engine.on_disk(request, done));
+                    self.world.act(|engine| engine.on_file_done(request, done));
                 }
             }
             News::Diff => {
@@ -1039,4 +1040,18 @@ proptest! {
         }
         finish(chaos, true, 1);
     }
+}
+
+#[test]
+fn fuzz_reducer() {
+    let plays = (
+        any::<bool>(),
+        steps([6, 5, 18, 3, 2], 60),
+        any::<bool>(),
+        1..65_536usize,
+    );
+    fuzz::run("reducer", &plays, |(cursor, steps, by_shutdown, budget)| {
+        play(cursor, steps, by_shutdown, budget);
+        Ok(())
+    });
 }

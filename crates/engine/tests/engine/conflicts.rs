@@ -138,8 +138,7 @@ fn no_rule_answers_it() {
     let (mut world, _, _, id, _) = asked();
     let decision = DecisionId(decision_id(&world));
     let accept = serde_json::from_value(json!({ "accept": true })).unwrap();
-    let by_rule = world
-        .act(|engine| engine.answer_by(decision, &accept, "policy", Some("rule 1".to_owned())));
+    let by_rule = world.act(|engine| engine.answer(decision, &accept, Some("rule 1".to_owned())));
     assert!(by_rule.is_err());
     assert_eq!(world.answered(id), None);
     assert_eq!(world.mirror.pending.len(), 1);

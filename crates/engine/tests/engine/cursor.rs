@@ -44,7 +44,7 @@ fn keys_reach_no_command_line_no_log_and_no_message() {
     assert_eq!(launch.env["CURSOR_API_KEY"], "topsecret-0123456789");
     let prompt = world.prompt(key, "my key is topsecret-0123456789");
     world.refuse(&prompt, -32603, "bad key topsecret-0123456789");
-    let (log, secrets) = world.engine.wire(key).unwrap();
+    let (log, secrets) = world.engine.protocol_log(key).unwrap();
     let rows = log.rows(&secrets, None);
     for text in rows.iter().map(|row| &row.text) {
         assert!(!text.contains("topsecret"), "{text}");
@@ -54,7 +54,7 @@ fn keys_reach_no_command_line_no_log_and_no_message() {
     world.exit(proc, 1, &["rejected key topsecret-0123456789"]);
     let error = world.status(key)["error"].as_str().unwrap().to_owned();
     assert!(error.contains("rejected key •••"), "{error}");
-    let (log, secrets) = world.engine.wire(key).unwrap();
+    let (log, secrets) = world.engine.protocol_log(key).unwrap();
     let log = log.lines(&secrets, None).join("\n");
     assert!(!log.contains("topsecret"), "{log}");
     assert!(log.contains("my key is •••"), "{log}");
@@ -192,7 +192,7 @@ fn a_model_the_cli_does_not_know_ends_it_with_its_words() {
     let error = world.status(key)["error"].as_str().unwrap().to_owned();
     assert_eq!(
         error,
-        "cursor: the agent stopped (exit 1) while starting\n  agent acp → Cannot use this model: composer-9. Available models: auto, opus\n  :CursorAgent restart tries again · :CursorAgent log shows the wire · :checkhealth cursor_agent"
+        "cursor: the agent stopped (exit 1) while starting\n  agent acp → Cannot use this model: composer-9. Available models: auto, opus\n  :CursorAgent restart tries again · :CursorAgent log shows the protocol log · :checkhealth cursor_agent"
     );
 }
 
@@ -271,7 +271,10 @@ fn a_rejected_call_that_is_reported_completed_is_no_edit() {
         world.update("s-1", json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed" }));
         assert_eq!(world.tool(key)["rejected"], rejected);
         assert_eq!(world.mirror.edited.is_empty(), rejected, "{answer}");
-        assert_eq!(world.changes(key).as_array().unwrap().is_empty(), rejected);
+        assert_eq!(
+            world.changed_files(key).as_array().unwrap().is_empty(),
+            rejected
+        );
     }
 }
 
@@ -407,7 +410,7 @@ fn an_edit_carries_a_diff_and_the_file_is_written_by_the_agent_itself() {
         world.mirror.edited,
         ["/project/a.rs", "/project/new.rs", "/project/gone.rs"]
     );
-    let changes = world.changes(key);
+    let changes = world.changed_files(key);
     let states: Vec<(&str, &str)> = changes
         .as_array()
         .unwrap()
@@ -478,7 +481,7 @@ fn a_long_diff_is_computed_elsewhere_and_shown_where_it_belongs() {
         .clone();
     assert_eq!(last, json!(["+", "c"]));
     assert_eq!(
-        world.changes(key)[0]["hunks"][0]["lines"]
+        world.changed_files(key)[0]["hunks"][0]["lines"]
             .as_array()
             .unwrap()
             .len(),
@@ -790,7 +793,7 @@ fn cursor_anything_else() {
     let id = world.ask("cursor/fly", json!({}));
     assert_eq!(world.error_of(id)["code"], -32601);
     world.notify("cursor/fly", json!({}));
-    assert!(world.texts(key)[1].contains("cursor/fly"));
+    assert_eq!(world.texts(key).len(), 1, "a notification is ignored");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn a_new_file_has_its_real_lines() {
             (&shown["added"], &shown["removed"]),
             (&json!(lines.len()), &json!(0))
         );
-        let changes = world.changes(key);
+        let changes = world.changed_files(key);
         assert_eq!(changes.as_array().unwrap().len(), 1);
         assert_eq!(changes[0]["path"], "/project/src/new file.rs");
         assert_eq!(changes[0]["state"], "created");
@@ -109,7 +109,11 @@ fn a_deleted_file_is_deleted_and_other_texts_stay_as_they_are() {
             "t",
             json!({ "content": diff, "status": "completed" }),
         );
-        assert_eq!(world.changes(key)[0]["state"], state, "{old:?} {new:?}");
+        assert_eq!(
+            world.changed_files(key)[0]["state"],
+            state,
+            "{old:?} {new:?}"
+        );
         let shown = &world.tool(key)["content"][0];
         assert_eq!(
             (&shown["added"], &shown["removed"]),
@@ -144,7 +148,10 @@ fn a_call_that_was_not_allowed_is_not_completed() {
             (&json!(status), &json!(rejected)),
             "{answer}"
         );
-        assert_eq!(world.changes(key).as_array().unwrap().is_empty(), rejected);
+        assert_eq!(
+            world.changed_files(key).as_array().unwrap().is_empty(),
+            rejected
+        );
         assert_eq!(world.mirror.edited.is_empty(), rejected);
     }
 }
@@ -161,7 +168,7 @@ fn a_call_that_waited_when_its_turn_was_cancelled_was_cancelled() {
     call(&mut world, "t", json!({ "status": "completed" }));
     world.end_turn(&prompt, "cancelled");
     assert_eq!(world.tool(key)["status"], "cancelled");
-    assert_eq!(world.changes(key), json!([]));
+    assert_eq!(world.changed_files(key), json!([]));
 }
 
 #[test]
@@ -805,7 +812,7 @@ fn a_call_cursor_stops_by_itself_was_not_run() {
             (&json!("rejected"), &json!(true)),
             "{kind} {more}"
         );
-        assert_eq!(world.changes(key), json!([]), "{kind} {more}");
+        assert_eq!(world.changed_files(key), json!([]), "{kind} {more}");
         assert_eq!(world.mirror.edited, [] as [&str; 0]);
         // Told with an empty output, or why it would have asked, it is the same.
         for end in [
@@ -928,12 +935,16 @@ fn what_the_disk_says_of_a_call_without_a_result_counts() {
             "t",
             json!({ "status": "completed", "locations": [{ "path": "/project/a.rs" }] }),
         );
-        assert_eq!(world.changes(key), json!([]), "not before it was looked up");
+        assert_eq!(
+            world.changed_files(key),
+            json!([]),
+            "not before it was looked up"
+        );
         world.looked(key, "t", found);
         assert_eq!(last_tool(&world, key)["status"], status, "{kind} {found:?}");
         let listed: Vec<String> = found.into_iter().map(str::to_owned).collect();
         assert_eq!(world.mirror.edited, listed, "{kind}");
-        let changes = world.changes(key);
+        let changes = world.changed_files(key);
         assert_eq!(changes.as_array().unwrap().len(), listed.len(), "{kind}");
         // Told again, it stays what it is.
         call(&mut world, "t", json!({ "status": "completed" }));
@@ -956,7 +967,7 @@ fn a_call_told_of_only_when_it_has_ended_is_stopped_only_where_the_disk_says_so(
         once(&mut world, kind);
         world.looked(key, "t", None);
         assert_eq!(last_tool(&world, key)["status"], "rejected", "{kind}");
-        assert_eq!(world.changes(key), json!([]), "{kind}");
+        assert_eq!(world.changed_files(key), json!([]), "{kind}");
         // Where it does not say, the agent's word counts.
         let (mut world, key) = in_turn();
         once(&mut world, kind);
@@ -1012,7 +1023,7 @@ fn a_diff_that_comes_after_the_end_is_an_edit() {
     call(&mut world, "t", json!({ "content": [diff] }));
     assert_eq!(last_tool(&world, key)["status"], "completed");
     assert_eq!(world.mirror.edited, ["/project/a.rs"]);
-    assert_eq!(world.changes(key)[0]["state"], "modified");
+    assert_eq!(world.changed_files(key)[0]["state"], "modified");
 }
 
 #[test]

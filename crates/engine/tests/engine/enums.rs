@@ -404,7 +404,7 @@ fn config_option_kinds_and_categories() {
         .act(|engine| engine.set_option(key, "dial", &value))
         .unwrap_err();
     assert_eq!(
-        refused,
+        refused.to_string(),
         "dial is of a kind this plugin does not know: slider"
     );
 }
@@ -448,7 +448,10 @@ fn auth_method_types() {
     );
     assert_eq!(
         by,
-        json!({ "command": ["plain-agent", "--acp", "setup"], "env": { "A": "1" }, "label": "In a terminal" })
+        json!({
+            "id": "m", "name": "In a terminal", "itself": false, "label": "In a terminal",
+            "command": ["plain-agent", "--acp", "setup"], "env": { "A": "1" },
+        })
     );
     // terminal as it was announced before there were types.
     let (by, _) = login(
@@ -481,7 +484,7 @@ fn error_codes() {
         (
             -32000,
             "Authentication required",
-            "Authentication required (-32000)\n  :CursorAgent login logs in",
+            "Authentication required (-32000)\n  log in to plain outside Neovim, then :CursorAgent restart",
         ),
         (-32002, "Resource not found", "Resource not found (-32002)"),
         (400, "Bad model", "Bad model (400)"),

@@ -481,7 +481,7 @@ fn queued_prompts_can_be_changed_and_are_sent_in_their_order() {
         .act(|engine| engine.queue_remove(key, ids[2]))
         .unwrap_err();
     assert_eq!(
-        gone,
+        gone.to_string(),
         format!(
             "prompt {} is not in the queue: it was sent or removed",
             ids[2].0
@@ -490,7 +490,7 @@ fn queued_prompts_can_be_changed_and_are_sent_in_their_order() {
     let empty = world
         .act(|engine| engine.queue_edit(key, ids[1], spec("  ")))
         .unwrap_err();
-    assert_eq!(empty, "the prompt is empty");
+    assert_eq!(empty.to_string(), "the prompt is empty");
     // Now: the turn that runs is cancelled, and this one is next.
     world
         .act(|engine| engine.queue_send_now(key, ids[3]))
@@ -517,7 +517,7 @@ fn an_answer_by_a_rule_leaves_a_line_that_names_it() {
         let answer = serde_json::from_value(answer).unwrap();
         let rule = Some("rule 2".to_owned());
         world
-            .act(|engine| engine.answer_by(engine::ids::DecisionId(id), &answer, "policy", rule))
+            .act(|engine| engine.answer(engine::ids::DecisionId(id), &answer, rule))
             .unwrap();
         assert_eq!(world.texts(key).last().unwrap(), line);
         assert_eq!(
@@ -561,5 +561,5 @@ fn sessions_of_one_agent_and_directory_share_a_process() {
         ..Default::default()
     };
     let refused = world.act(|engine| engine.open(again, wanted)).unwrap_err();
-    assert_eq!(refused, "session s-2 is open already");
+    assert_eq!(refused.to_string(), "session s-2 is open already");
 }

@@ -3,7 +3,7 @@
 use acp::types::McpServer;
 use engine::effect::Effect;
 use engine::ids::{Key, Proc};
-use engine::sessions::mcp::{Asked, Choice, Read};
+use engine::sessions::mcp::{Choice, Read, ServersWanted};
 use engine::sessions::session::Wanted;
 use serde_json::{Value, json};
 
@@ -26,13 +26,13 @@ fn wanted(files: Choice, servers: Vec<McpServer>) -> Wanted {
 }
 
 /// What the engine wants to be read.
-fn asked(world: &mut World) -> Option<(Key, Proc, Asked)> {
+fn asked(world: &mut World) -> Option<(Key, Proc, ServersWanted)> {
     let at = world
         .effects
         .iter()
         .position(|effect| matches!(effect, Effect::ReadMcp { .. }))?;
     match world.effects.remove(at) {
-        Effect::ReadMcp { key, proc, asked } => Some((key, proc, *asked)),
+        Effect::ReadMcp { key, proc, wanted } => Some((key, proc, *wanted)),
         _ => None,
     }
 }

@@ -1,10 +1,12 @@
 //! Every method of the protocol: what is sent, when it is refused because the agent does not offer it, what is answered.
 
+use std::io::ErrorKind;
+
 use engine::agents::launch::Exit;
 use engine::effect::{DiskOp, Effect};
 use engine::ids::Key;
 use engine::sessions::session::{OptionValue, Wanted};
-use engine::{Engine, Refused};
+use engine::{Engine, Error, FileError};
 use serde_json::{Value, json};
 
 use crate::kit::{Profile, World};
@@ -21,10 +23,10 @@ fn starting(profile: &Profile) -> (World, Key) {
 
 fn refused<T: std::fmt::Debug>(
     world: &mut World,
-    call: impl FnOnce(&mut Engine) -> Result<T, Refused>,
+    call: impl FnOnce(&mut Engine) -> Result<T, Error>,
 ) -> String {
     let before = world.written().len();
-    let message = world.act(call).unwrap_err();
+    let message = world.act(call).unwrap_err().to_string();
     assert_eq!(world.written().len(), before, "nothing is sent: {message}");
     message
 }
@@ -117,6 +119,7 @@ fn authenticate_when_a_session_is_refused_without_it() {
     profile.initialize["authMethods"] = json!([
         { "id": "browser", "name": "Browser", "type": "terminal" }, { "id": "itself", "name": "Itself" },
     ]);
+    profile.spec.auth_method = Some("itself".to_owned());
     let (mut world, key) = starting(&profile);
     let request = world.take("initialize");
     world.reply(&request, profile.initialize);
@@ -161,27 +164,124 @@ fn authenticate_once_when_two_sessions_are_refused_without_it() {
     world.take("session/new");
 }
 
+/// Several ways to log in, two of which the agent does itself; up to a session that is refused.
+fn several_logins(order: &[&str]) -> (World, Key) {
+    let mut profile = Profile::plain();
+    profile.spec.auth_order = order.iter().map(|id| (*id).to_owned()).collect();
+    profile.spec.login_command = Some(vec!["plain".to_owned(), "login".to_owned()]);
+    profile.initialize["authMethods"] = json!([
+        { "id": "account", "name": "Account", "description": "In a browser" },
+        { "id": "key", "name": "Key" },
+        { "id": "window", "name": "Window", "type": "terminal", "args": ["--window"] },
+        { "id": "odd", "name": "Odd", "type": "by pigeon" },
+    ]);
+    let (mut world, key) = starting(&profile);
+    let request = world.take("initialize");
+    world.reply(&request, profile.initialize);
+    let request = world.take("session/new");
+    world.refuse(&request, -32000, "Authentication required");
+    (world, key)
+}
+
 #[test]
-fn authenticate_by_the_method_that_is_preferred_among_those_offered() {
+fn authenticate_by_the_method_that_is_named_among_those_offered() {
     let method = |order: &[&str]| {
-        let mut profile = Profile::plain();
-        profile.spec.auth_order = order.iter().map(|id| (*id).to_owned()).collect();
-        profile.initialize["authMethods"] = json!([
-            { "id": "account", "name": "Account" }, { "id": "key", "name": "Key" },
-            { "id": "window", "name": "Window", "type": "terminal" },
-        ]);
-        let (mut world, _) = starting(&profile);
-        let request = world.take("initialize");
-        world.reply(&request, profile.initialize);
-        let request = world.take("session/new");
-        world.refuse(&request, -32000, "Authentication required");
+        let (mut world, _) = several_logins(order);
         world.take("authenticate")["params"]["methodId"].clone()
     };
-    assert_eq!(method(&[]), "account");
     assert_eq!(method(&["gone", "key", "account"]), "key");
     // What only the user can do is not asked of the agent.
     assert_eq!(method(&["window", "key"]), "key");
-    assert_eq!(method(&["gone"]), "account");
+}
+
+#[test]
+fn of_several_logins_none_is_tried_unasked() {
+    for order in [&[] as &[&str], &["gone"], &["window"]] {
+        let (mut world, key) = several_logins(order);
+        assert_eq!(world.sent("authenticate"), None);
+        let status = world.status(key);
+        assert_eq!(status["needs_login"], true);
+        let names: Vec<&str> = status["logins"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|way| way["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["Account", "Key", "Window", "plain login"]);
+        let told = world.last_told();
+        assert!(
+            told.contains("Account · Key · Window · plain login"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn the_login_that_is_chosen_is_asked_for_and_the_session_goes_on() {
+    let (mut world, key) = several_logins(&[]);
+    world.queue(key, "hello");
+    world
+        .act(|engine| engine.log_in(key, "window"))
+        .expect_err("the user does it in a terminal");
+    world
+        .act(|engine| engine.log_in(key, "gone"))
+        .expect_err("there is none");
+    world.act(|engine| engine.log_in(key, "account")).unwrap();
+    let request = world.take("authenticate");
+    assert_eq!(request["params"], json!({ "methodId": "account" }));
+    // As long as a person in a browser takes.
+    world.advance(600_000);
+    world.refuse(&request, -32603, "the window was closed");
+    assert_eq!(world.status(key)["needs_login"], true);
+    assert_eq!(world.sent("session/new"), None);
+    world.act(|engine| engine.log_in(key, "key")).unwrap();
+    let request = world.take("authenticate");
+    assert_eq!(request["params"], json!({ "methodId": "key" }));
+    world.reply(&request, json!({}));
+    let request = world.take("session/new");
+    world.reply(&request, json!({ "sessionId": "s-1" }));
+    assert_eq!(
+        world.take("session/prompt")["params"]["prompt"][0]["text"],
+        "hello"
+    );
+    assert_eq!(world.status(key)["needs_login"], false);
+    // When it is needed again, the choice is known.
+    world.act(|engine| engine.restart(key)).unwrap();
+}
+
+#[test]
+fn a_prompt_that_is_refused_sets_the_login_and_a_login_takes_it_back() {
+    let mut profile = Profile::plain();
+    profile.initialize["authMethods"] = json!([
+        { "id": "sub", "name": "Subscription", "type": "terminal", "args": ["--login"] },
+        { "id": "key", "name": "Key" },
+    ]);
+    let (mut world, key) = starting(&profile);
+    let request = world.take("initialize");
+    world.reply(&request, profile.initialize);
+    let request = world.take("session/new");
+    world.reply(&request, json!({ "sessionId": "s-1" }));
+    // In an idle session as well.
+    let status = world.status(key);
+    assert_eq!(status["logins"].as_array().unwrap().len(), 2);
+    assert_eq!(status["needs_login"], false);
+    let prompt = world.prompt(key, "hello");
+    world.refuse(&prompt, -32000, "Authentication required");
+    let status = world.status(key);
+    assert_eq!(status["needs_login"], true);
+    assert!(
+        status["login"]["command"].to_string().contains("--login"),
+        "{status}"
+    );
+    let error = status["error"].as_str().unwrap();
+    assert!(error.contains(":CursorAgent login logs in"), "{error}");
+    assert!(error.contains(":CursorAgent retry"), "{error}");
+    world.act(|engine| engine.log_in(key, "key")).unwrap();
+    let request = world.take("authenticate");
+    world.reply(&request, json!({}));
+    assert_eq!(world.status(key)["needs_login"], false);
+    world.act(|engine| engine.retry(key)).unwrap();
+    world.take("session/prompt");
 }
 
 #[test]
@@ -954,18 +1054,23 @@ fn fs_read_text_file() {
             limit: Some(2)
         }
     );
-    world.act(|engine| engine.on_disk(request, Ok("saved\n".to_owned())));
+    world.act(|engine| engine.on_file_done(request, Ok("saved\n".to_owned())));
     assert_eq!(world.result_of(id), json!({ "content": "saved\n" }));
 
-    for (error, code) in [
-        ("/b: No such file or directory (os error 2)", -32002),
-        ("/b: Permission denied (os error 13)", -32603),
+    for (kind, code) in [
+        (ErrorKind::NotFound, -32002),
+        (ErrorKind::PermissionDenied, -32603),
     ] {
+        // What it is follows from its kind, whatever the words are.
+        let error = FileError {
+            kind,
+            why: "/b: No such file or directory".to_owned(),
+        };
         let id = world.ask("fs/read_text_file", read("b"));
         let (number, _) = world.editor_request();
         world.editor_replies(number, json!({ "ok": true, "disk": true }));
-        world.act(|engine| engine.on_disk(engine::ids::EditorId(number), Err(error.to_owned())));
-        assert_eq!(world.error_of(id)["code"], code, "{error}");
+        world.act(|engine| engine.on_file_done(engine::ids::EditorId(number), Err(error)));
+        assert_eq!(world.error_of(id)["code"], code, "{kind}");
     }
     let id = world.ask("fs/read_text_file", read("b"));
     let (number, _) = world.editor_request();
@@ -987,12 +1092,14 @@ fn fs_write_text_file() {
         world.editor_replies(number, json!({ "ok": true, "disk": on_disk }));
         if on_disk {
             assert_eq!(world.answered(id), None);
-            world.act(|engine| engine.on_disk(engine::ids::EditorId(number), Ok(String::new())));
+            world.act(|engine| {
+                engine.on_file_done(engine::ids::EditorId(number), Ok(String::new()))
+            });
         }
         assert_eq!(world.result_of(id), json!({}));
     }
     assert_eq!(world.mirror.edited, ["/project/a.txt", "/project/a.txt"]);
-    assert_eq!(world.changes(key)[0]["path"], "/project/a.txt");
+    assert_eq!(world.changed_files(key)[0]["path"], "/project/a.txt");
     assert!(world.mirror.events.contains(&(
         "CursorAgentEdit".to_owned(),
         json!({ "path": "/project/a.txt", "session_id": "s-1" })
@@ -1037,7 +1144,7 @@ fn a_file_that_is_written_and_then_reported_is_one_change() {
         assert_eq!(edits(&world), round + 1);
     }
     assert_eq!(
-        world.changes(key)[0]["hunks"][0]["lines"],
+        world.changed_files(key)[0]["hunks"][0]["lines"],
         json!([["-", "a"], ["+", "b"]])
     );
     // A call that begins later is another change.
@@ -1067,7 +1174,7 @@ fn fs_write_text_file_that_waits_for_the_user_is_cancelled_with_the_turn() {
     assert_eq!(world.mirror.withdrawn, [number]);
     // One that is being written is told how it went.
     assert_eq!(world.answered(busy), None);
-    world.act(|engine| engine.on_disk(engine::ids::EditorId(on_disk), Ok(String::new())));
+    world.act(|engine| engine.on_file_done(engine::ids::EditorId(on_disk), Ok(String::new())));
     assert_eq!(world.result_of(busy), json!({}));
     // The user's answer comes too late; the kit would see a second one.
     world.editor_replies(number, json!({ "ok": true }));
@@ -1393,17 +1500,19 @@ fn every_other_method_of_the_table_is_answered_with_method_not_found() {
         assert_eq!(world.error_of(id)["code"], -32601, "{method}");
     }
     assert_eq!(world.texts(key), [] as [&str; 0]);
-    // As notifications nobody is answered; they are shown once, and the stream goes on.
-    for method in ["mcp/message", "_vendor/thing", "_vendor/thing"] {
+    // As notifications they are ignored, and the stream goes on.
+    for method in [
+        "mcp/message",
+        "_vendor/thing",
+        "_qwen/notify",
+        "cursor/anything_else",
+        "auth/status_update",
+    ] {
         world.notify(method, json!({ "sessionId": "s-1" }));
+        world.notify(method, json!({}));
     }
-    assert_eq!(world.texts(key).len(), 2);
-    assert!(world.texts(key)[0].contains("mcp/message"));
     world.say("s-1", "go on");
-    assert_eq!(world.texts(key)[2], "agent: go on");
-    // Every session begins with one of these: no news.
-    world.notify("auth/status_update", json!({ "state": "authenticated" }));
-    assert_eq!(world.texts(key).len(), 3);
+    assert_eq!(world.texts(key), ["agent: go on"]);
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn show(world: &World, key: Key) -> String {
         writeln!(out, "  {field}: {}", names.join(" ")).unwrap();
     }
     writeln!(out, "\nchanges").unwrap();
-    for change in world.changes(key).as_array().unwrap() {
+    for change in world.changed_files(key).as_array().unwrap() {
         let text = |field: &str| change[field].as_str().unwrap();
         writeln!(out, "  {} {}", text("state"), text("path")).unwrap();
     }

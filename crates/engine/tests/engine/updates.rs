@@ -450,7 +450,7 @@ fn files_named_by_address_are_paths() {
         .collect();
     assert_eq!(paths, ["/w/a bé.rs", "/w/100%.rs", "/w/c%20d.rs"]);
     assert_eq!(tool["content"][0]["path"], "/w/a bé.rs");
-    assert_eq!(world.changes(key)[0]["path"], "/w/a bé.rs");
+    assert_eq!(world.changed_files(key)[0]["path"], "/w/a bé.rs");
     world.update("s-1", json!({
         "sessionUpdate": "tool_call", "toolCallId": "r", "kind": "read", "title": "Read", "rawInput": { "path": "file:///w/e%20f.rs" },
     }));

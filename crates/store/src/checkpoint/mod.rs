@@ -14,6 +14,7 @@ mod objects;
 mod put;
 mod snapshot;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -33,6 +34,8 @@ use objects::Objects;
 const VERSION: u32 = 1;
 /// A content this young may belong to a line that is yet to be written, by another Neovim.
 const YOUNG: Duration = Duration::from_secs(3600);
+/// So many journals are open at once: each is a file descriptor, and a long day has hundreds of prompts.
+const MAX_OPEN: usize = 16;
 
 /// What can go wrong with the store.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +126,7 @@ pub struct Pruned {
 pub struct Store {
     root: PathBuf,
     objects: Objects,
+    /// At most `MAX_OPEN`.
     open: HashMap<String, Journal>,
 }
 
@@ -195,7 +199,7 @@ impl Store {
     }
 
     /// What every file was when a checkpoint was made: the first word about it from then on, of the same session.
-    pub fn plan(&self, id: &str) -> Result<Vec<Change>, Error> {
+    pub fn files_at(&self, id: &str) -> Result<Vec<Change>, Error> {
         let all = self.list()?;
         let from = all.iter().find(|checkpoint| checkpoint.point.id == id);
         let from = from.ok_or_else(|| Error::Unknown(id.to_owned()))?;
@@ -261,11 +265,21 @@ impl Store {
         if !path.exists() {
             self.open.remove(&point.id);
         }
+        if !self.open.contains_key(&point.id) && self.open.len() >= MAX_OPEN {
+            self.close_oldest()?;
+        }
         match self.open.entry(point.id.clone()) {
-            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                Ok(new.insert(Journal::open(&path, point)?))
-            }
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => Ok(new.insert(Journal::open(&path, point)?)),
+        }
+    }
+
+    /// Closes the journal of the oldest checkpoint; it is opened again when it is needed. Ids begin with the time.
+    fn close_oldest(&mut self) -> Result<(), Error> {
+        let oldest = self.open.keys().min().cloned();
+        match oldest.and_then(|id| self.open.remove(&id)) {
+            Some(mut journal) => journal.sync(),
+            None => Ok(()),
         }
     }
 
@@ -359,9 +373,9 @@ mod tests {
         }
 
         fn before(&self, id: &str, name: &str) -> Option<Vec<u8>> {
-            let plan = self.store.plan(id).expect("planned");
+            let files = self.store.files_at(id).expect("there");
             let path = self.file(name);
-            let change = plan.iter().find(|change| change.path == path)?;
+            let change = files.iter().find(|change| change.path == path)?;
             match change.before.as_ref()? {
                 State::File { hash, .. } => self.store.content(&path, hash).ok(),
                 _ => None,
@@ -370,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_has_the_first_word_about_each_file() {
+    fn the_first_word_counts_about_each_file() {
         let mut world = World::new();
         world.write("a", b"1");
         world.change("01", "a", b"2");
@@ -381,13 +395,13 @@ mod tests {
         assert_eq!(world.before("02", "a").as_deref(), Some(&b"2"[..]));
         assert_eq!(world.before("03", "a").as_deref(), Some(&b"3"[..]));
         assert_eq!(world.before("03", "b"), None, "not changed since");
-        let plan = world.store.plan("01").expect("planned");
-        let b = plan.iter().find(|change| change.path == world.file("b"));
+        let files = world.store.files_at("01").expect("there");
+        let b = files.iter().find(|change| change.path == world.file("b"));
         assert_eq!(
             b.and_then(|change| change.before.clone()),
             Some(State::Absent)
         );
-        assert!(matches!(world.store.plan("09"), Err(Error::Unknown(_))));
+        assert!(matches!(world.store.files_at("09"), Err(Error::Unknown(_))));
     }
 
     #[test]
@@ -525,5 +539,34 @@ mod tests {
                 }
             })
             .collect()
+    }
+
+    #[test]
+    fn a_long_day_does_not_use_up_the_file_descriptors() {
+        let mut world = World::new();
+        let path = world.file("a");
+        for number in 0..100 {
+            std::fs::write(&path, format!("{number}")).expect("written");
+            let before = Snapshot::take(&path, MAX).expect("read");
+            let point = point(&format!("{number:03}"));
+            world
+                .store
+                .note_before(&point, &path, Some(&before))
+                .expect("noted");
+            world
+                .store
+                .note_after(&point, &path, &before)
+                .expect("noted");
+        }
+        assert!(world.store.open.len() <= MAX_OPEN);
+        // One that was closed goes on where it was.
+        let after = Snapshot::take(&path, MAX).expect("read");
+        world
+            .store
+            .note_after(&point("000"), &path, &after)
+            .expect("noted");
+        let list = world.store.list().expect("listed");
+        assert_eq!(list.len(), 100);
+        assert_eq!(list[0].changes[0].after, Some(after.state()));
     }
 }

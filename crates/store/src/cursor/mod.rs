@@ -3,10 +3,13 @@
 //! - [`paths`] — where they are.
 //! - [`sqlite`] — a reader of SQLite files that takes no lock.
 //! - [`protobuf`] — the messages inside.
+//! - [`chats`] — which chats there are; [`conversation`] — what was said in one.
 //! - [`usage`] — how much of the context a session uses.
 //!
 //! `blobEncryptionKey` of a session is never read into memory of ours, let alone shown or logged.
 
+pub mod chats;
+pub mod conversation;
 pub mod paths;
 pub mod protobuf;
 pub mod sqlite;

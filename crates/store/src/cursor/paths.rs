@@ -20,11 +20,32 @@ pub fn roots(var: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 /// The store of a session of `agent acp`; None for an id that is no name of a directory.
 pub fn acp_store(root: &Path, session_id: &str) -> Option<PathBuf> {
-    let is_name = !session_id.is_empty()
-        && session_id.len() <= 255
-        && !matches!(session_id, "." | "..")
-        && !session_id.contains(['/', '\0']);
-    is_name.then(|| root.join("acp-sessions").join(session_id).join("store.db"))
+    is_name(session_id).then(|| root.join("acp-sessions").join(session_id).join("store.db"))
+}
+
+/// Whether an id can be the name of a directory.
+pub fn is_name(id: &str) -> bool {
+    let is_odd = matches!(id, "." | "..") || id.contains(['/', '\0']);
+    !id.is_empty() && id.len() <= 255 && !is_odd
+}
+
+/// The directories that may hold chats: its own, and one where some installs keep them.
+pub fn chat_roots(var: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let mut all = roots(&var);
+    if var("CURSOR_CONFIG_DIR").is_none_or(|own| !Path::new(&own).is_absolute())
+        && let Some(home) = var("HOME")
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+    {
+        let config = var("XDG_CONFIG_HOME").map(PathBuf::from);
+        let config = config.filter(|dir| dir.is_absolute());
+        all.push(
+            config
+                .unwrap_or_else(|| home.join(".config"))
+                .join("Cursor"),
+        );
+    }
+    all
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl Database {
             return Err(Error::Busy);
         }
         let file = File::open(path)?;
-        let log = read_log(path)?;
+        let log = read_wal(path)?;
         let (newer, of_log) = frames(&log);
         let mut this = Self {
             path: path.to_owned(),
@@ -156,7 +156,27 @@ impl Database {
         Ok(found)
     }
 
-    /// Whether what was read is of one moment: nobody has written since the file was opened.
+    /// Shows each row of a table: its first column and its second, where both are texts or bytes.
+    pub fn each(
+        &self,
+        table: &str,
+        mut visit: impl FnMut(&[u8], Vec<u8>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(root) = self.root_of(table)? else {
+            return Ok(());
+        };
+        let _ = self.walk(root, 0, &mut |row| {
+            let key = row.column(0)?.and_then(Value::into_bytes);
+            let value = row.column(1)?.and_then(Value::into_bytes);
+            if let (Some(key), Some(value)) = (key, value) {
+                visit(&key, value)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(())
+    }
+
+    /// Whether what was read is of one moment: nothing was written since the file was opened.
     pub fn is_unchanged(&self) -> bool {
         Look::at(&self.path).is_ok_and(|look| look == self.look)
     }
@@ -438,7 +458,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn read_log(path: &Path) -> Result<Vec<u8>, Error> {
+fn read_wal(path: &Path) -> Result<Vec<u8>, Error> {
     let log = match File::open(beside(path, "-wal")) {
         Ok(log) => log,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -99,7 +99,7 @@ fn context_of(blob: &[u8]) -> Option<Context> {
     (context.used > 0 || context.size > 0).then_some(context)
 }
 
-fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = text.chunks_exact(2);
     if !pairs.remainder().is_empty() {

@@ -426,7 +426,7 @@ async fn long(turn: &Turn) -> Played {
     for number in 1..=LONG_PARAGRAPHS {
         turn.say_literally(&format!("{number}. {}", texts::LONG_PARAGRAPH))
             .await?;
-        // Long also where nobody watches: the tests have to have the time to cancel it.
+        // Long also where it is not watched: the tests have to have the time to cancel it.
         turn.breathe().await?;
     }
     turn.say(texts::LONG_END).await

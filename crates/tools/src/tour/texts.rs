@@ -47,7 +47,7 @@ pub fn with_keys(text: &str) -> String {
 }
 
 pub const WELCOME_THOUGHT: &str =
-    "Somebody new. I will look at the project first, then say what there is to try.";
+    "A new user. I will look at the project first, then list what there is to try.";
 
 pub const WELCOME: &str = "\
 # Welcome
@@ -102,7 +102,7 @@ Done. The files changed on disk and open buffers show the new text: undo and the
 - {go_key} on the edit's row above goes to the change, {explain_key} explains it
 - {review} walks through everything I changed
 
-Send **edit** once more for another change, or **next**: I will run a command.
+Send **edit** again for another change, or **next**: I will run a command.
 ";
 pub const EDIT_REJECTED: &str = "You said no: nothing was written. Send **next** to go on.\n";
 
@@ -110,10 +110,10 @@ pub const NO_WRITING: &str = "\
 In this mode I write nothing and run nothing. {mode_agent} lets me; then say it again.
 ";
 
-pub const RUN_THOUGHT: &str = "The command is harmless, but nobody has allowed it yet.";
+pub const RUN_THOUGHT: &str = "The command is harmless, but it has not been allowed yet.";
 pub const RUN: &str = "\
-I would like to run a command. It waits for you: {allow_key} in the permission window allows it once, {always_key} always, {reject_key} \
-rejects it, {reject_why_key} rejects it with a reason. {accept} and {reject} do the same from anywhere, {decisions} lists what waits.
+I would like to run a command, and it needs your approval: {allow_key} on the card allows it once, {always_key} always, {reject_key} \
+rejects it, {reject_why_key} rejects it with a reason. {accept} and {reject} do the same from anywhere, {decisions} goes to the open decisions.
 
 ";
 pub const RUN_SECOND: &str = "And one that fails, since there is no such file.\n\n";
@@ -149,9 +149,9 @@ pub const PLAN_END: &str = "**next**: the todos by themselves.\n";
 
 pub const TODOS: &str =
     "I keep a list while I work. {todos} shows it whole; the chat shows how far I am.\n\n";
-pub const TODOS_END: &str = "All done. **next**: I send somebody else.\n";
+pub const TODOS_END: &str = "All done. **next**: I start a subagent.\n";
 
-pub const TASK: &str = "A subagent looks around while I wait. All it does is one block, folded when it is done; `<CR>` on it opens it alone.\n\n";
+pub const TASK: &str = "A subagent looks around while I wait. Everything it does is one block, folded when it finishes; `<CR>` on it opens it alone.\n\n";
 pub const TASK_END: &str = "It is back. **next**: modes and models.\n";
 
 pub const MODES_END: &str = "\
@@ -183,8 +183,8 @@ pub const END: &str = "\
 That was the tour. What it did not show:
 
 - {sessions} goes back to an earlier conversation, this one too
-- {with_range} with a selection sends it along, {context} shows what goes along
-- {log} shows what was said on the wire, {export} saves the conversation
+- {with_range} with a selection attaches it, {context} shows what is attached
+- {log} shows the protocol log, {export} saves the conversation
 
 **next** begins again, **help** lists the keys.
 ";
@@ -192,15 +192,15 @@ That was the tour. What it did not show:
 pub const HELP: &str = "\
 - open or close the chat: {toggle}
 - list the keys of a window: {keys_key}
-- allow once, always, reject: {allow_key}, {always_key}, {reject_key} in the permission window
+- allow once, always, reject: {allow_key}, {always_key}, {reject_key} on the card
 - allow or reject from anywhere: {accept}, {reject}
-- see what waits for you: {decisions}
+- see what needs approval: {decisions}
 - stop the turn: {cancel}
 - look at what was changed: {review}
 - see the todos: {todos}
 - send the last prompt again: {retry}
 - change mode, model, options: {mode_plan}, {model}, {option}
-- begin anew, go back: {new}, {sessions}
+- start a new chat, go back to an earlier one: {new}, {sessions}
 
 ";
 

@@ -12,7 +12,7 @@ use engine::inbound::serve::EditorReply;
 use engine::policy::{Case, Disk};
 use engine::sessions::session::{Block, PromptSpec, Wanted};
 use engine::sessions::watching::{Job, Report};
-use engine::{Engine, Now, Refused};
+use engine::{Engine, Now};
 use serde_json::{Value, json};
 
 use super::{Mirror, Profile, schema};
@@ -492,9 +492,10 @@ impl World {
     }
 
     /// Answers a decision as the editor does.
-    pub fn decide(&mut self, id: u64, answer: Value) -> Result<(), Refused> {
+    pub fn decide(&mut self, id: u64, answer: Value) -> Result<(), String> {
         let answer: Answer = serde_json::from_value(answer).unwrap();
-        self.act(|engine| engine.answer_by(DecisionId(id), &answer, "user", None))
+        self.act(|engine| engine.answer(DecisionId(id), &answer, None))
+            .map_err(|error| error.to_string())
     }
 
     /// The only decision that waits.
@@ -579,8 +580,8 @@ impl World {
         });
     }
 
-    pub fn changes(&self, key: Key) -> Value {
-        serde_json::to_value(self.engine.changes(key).unwrap()).unwrap()
+    pub fn changed_files(&self, key: Key) -> Value {
+        serde_json::to_value(self.engine.changed_files(key).unwrap()).unwrap()
     }
 
     /// Every process that is not gone, told to end or not.

@@ -1,4 +1,4 @@
-//! The wire log: the last messages of one agent, kept as they were, read only when somebody asks.
+//! The wire log: the last messages of one agent, kept as they were, read only on request.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -73,13 +73,13 @@ struct Line {
 /// The log of one agent, over all its processes. A copy shares the messages: reading them takes long, so it is a copy that
 /// is read.
 #[derive(Debug, Clone, Default)]
-pub struct WireLog {
+pub struct ProtocolLog {
     lines: VecDeque<Line>,
     bytes: usize,
     count: u64,
 }
 
-impl WireLog {
+impl ProtocolLog {
     /// Keeps a line as it went over the wire. Copying it is all this costs.
     pub fn push(&mut self, ms: u64, dir: Dir, line: &[u8]) {
         let bytes: Arc<[u8]> = if line.len() > MAX_MESSAGE_BYTES {
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn lines_are_filtered_and_masked() {
-        let mut log = WireLog::default();
+        let mut log = ProtocolLog::default();
         log.push(
             10,
             Dir::Out,
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn rows_hide_what_only_its_name_tells() {
-        let mut log = WireLog::default();
+        let mut log = ProtocolLog::default();
         log.push(
             0,
             Dir::Out,
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_private_key_that_comes_line_by_line_is_hidden() {
-        let mut log = WireLog::default();
+        let mut log = ProtocolLog::default();
         let body = "MIIEowIBAAKCAQEA7bq0cH2JdVRGQyHk5Yt3iG1n";
         for dir in [Dir::In, Dir::Stderr] {
             for line in [
@@ -484,7 +484,7 @@ mod tests {
 
     #[test]
     fn a_secret_told_in_pieces_is_hidden() {
-        let mut log = WireLog::default();
+        let mut log = ProtocolLog::default();
         let chunk = |session: &str, kind: &str, text: &str| {
             json!({"method": "session/update", "params": {"sessionId": session, "update":
                 {"sessionUpdate": kind, "content": {"type": "text", "text": text}}}})
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn it_forgets_the_oldest() {
-        let mut log = WireLog::default();
+        let mut log = ProtocolLog::default();
         for n in 0..MAX_MESSAGES + 3 {
             log.push(0, Dir::In, format!("{n}").as_bytes());
         }

@@ -1,0 +1,219 @@
+//! What was decided, for the record: what was asked, what was answered, and who or what answered.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::decision::{Answer, Decision, Plan, Question, Subject};
+use crate::sessions::todos;
+
+/// A decision that is over.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// `permission`, `question`, `plan` or `conflict`.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"permission\"|\"question\"|\"plan\"|\"conflict\"")))]
+    pub kind: String,
+    /// What was asked, in a line.
+    #[serde(default)]
+    pub title: String,
+    /// What came of it: `allowed`, `rejected`, `answered`, `skipped`, `accepted`, `cancelled`, `withdrawn`, or for a conflict the choice.
+    #[serde(default)]
+    pub outcome: String,
+    /// It holds for good.
+    #[serde(default)]
+    pub always: bool,
+    /// Who or what answered: `user`, `rule`, or nothing did (`turn`).
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"user\"|\"rule\"|\"turn\"")))]
+    pub by: String,
+    /// The rule, or the earlier answer for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why, in the user's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Questions with what was answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answered>,
+    /// The plan as it was accepted or rejected, markdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// When, wall clock.
+    #[serde(default)]
+    pub at_ms: u64,
+}
+
+/// A question and its answer.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// What was asked.
+    #[serde(default)]
+    pub question: String,
+    /// What was chosen or typed, as it was shown.
+    #[serde(default)]
+    pub answers: Vec<String>,
+}
+
+impl Decided {
+    /// The record of a decision that ends with this answer; without one nothing was said.
+    pub fn new(decision: &Decision, answer: Option<&Answer>, end: &End<'_>) -> Self {
+        let none = Answer::cancelled();
+        let given = answer.unwrap_or(&none);
+        let by = match (answer, end.rule) {
+            (None, _) => "turn",
+            (Some(_), Some(_)) => "rule",
+            (Some(_), None) => "user",
+        };
+        let (mut answers, mut plan) = (Vec::new(), None);
+        let outcome = match &decision.subject {
+            _ if answer.is_none() && end.how == How::Withdrawn => "withdrawn",
+            _ if answer.is_none() || given.cancel => "cancelled",
+            Subject::Permission { .. } | Subject::Access { .. } => match end.rejected {
+                Some(true) => "rejected",
+                Some(false) => "allowed",
+                None => "cancelled",
+            },
+            Subject::Questions { questions }
+            | Subject::Pick { questions }
+            | Subject::Form { questions } => {
+                if given.skip || given.reject || given.option.as_deref() == Some(SKIP) {
+                    "skipped"
+                } else {
+                    answers = answered(questions, given);
+                    "answered"
+                }
+            }
+            Subject::Url { .. } if given.skip || given.reject => "rejected",
+            Subject::Url { .. } => "accepted",
+            Subject::Plan(_) if given.reject || given.skip => "rejected",
+            Subject::Plan(_) => "accepted",
+            Subject::Conflict { .. } => match end.rejected {
+                Some(true) => "rejected",
+                _ => "accepted",
+            },
+        };
+        if let Subject::Plan(proposed) = &decision.subject {
+            let edited = given.plan.clone().filter(|text| !text.trim().is_empty());
+            plan = Some(edited.unwrap_or_else(|| markdown(proposed)));
+        }
+        Self {
+            kind: decision.kind().to_owned(),
+            title: decision.title.clone(),
+            outcome: outcome.to_owned(),
+            always: end.always,
+            by: by.to_owned(),
+            rule: end.rule.map(str::to_owned),
+            reason: given.reason.clone().filter(|why| !why.trim().is_empty()),
+            answers,
+            plan,
+            at_ms: end.at_ms,
+        }
+    }
+
+    /// In words, as the transcript shows it.
+    pub fn summary(&self) -> String {
+        let mut text = match self.kind.as_str() {
+            "question" => {
+                let mut lines: Vec<String> = Vec::new();
+                for one in &self.answers {
+                    lines.push(format!("{} → {}", one.question, one.answers.join(", ")));
+                }
+                if lines.is_empty() {
+                    lines.push(format!("{} → {}", self.title, self.outcome));
+                }
+                lines.join("\n")
+            }
+            "plan" => format!("plan {}: {}", self.outcome, self.title),
+            "conflict" => format!("{}: {}", self.title, self.outcome),
+            _ => match self.by.as_str() {
+                "rule" => format!(
+                    "{} by {}",
+                    self.outcome,
+                    self.rule.as_deref().unwrap_or("a rule")
+                ),
+                "user" if self.always => format!("{} for good by you", self.outcome),
+                "user" => format!("{} by you", self.outcome),
+                _ => self.outcome.clone(),
+            },
+        };
+        if let Some(reason) = &self.reason {
+            text.push_str(": ");
+            text.push_str(reason);
+        }
+        if let Some(plan) = &self.plan {
+            text.push_str("\n\n");
+            text.push_str(plan.trim_end());
+        }
+        text
+    }
+}
+
+/// What ended a decision.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// The user's answer.
+    User,
+    /// A rule, or an answer for good.
+    Policy,
+    /// The end of its turn, session, agent or editor.
+    #[default]
+    Cancelled,
+    /// The agent, or whoever asked, needs no answer any more.
+    Withdrawn,
+}
+
+/// How a decision ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct End<'a> {
+    pub how: How,
+    /// Whether the answer was no, if anything was decided.
+    pub rejected: Option<bool>,
+    /// It holds for good.
+    pub always: bool,
+    /// The rule that answered.
+    pub rule: Option<&'a str>,
+    /// Wall clock.
+    pub at_ms: u64,
+}
+
+const SKIP: &str = crate::decide::decision::SKIP_OPTION;
+
+fn answered(questions: &[Question], given: &Answer) -> Vec<Answered> {
+    let shown = |question: &Question, id: &String| {
+        let known = question.options.iter().find(|option| option.id == *id);
+        known.map_or_else(|| id.clone(), |option| option.label.clone())
+    };
+    let chosen = |question: &Question| {
+        let by_id = given.answers.as_ref().and_then(|all| all.get(&question.id));
+        let ids = by_id.cloned().or_else(|| Some(vec![given.option.clone()?]));
+        let ids = ids.unwrap_or_default();
+        Answered {
+            question: question.prompt.clone(),
+            answers: ids.iter().map(|id| shown(question, id)).collect(),
+        }
+    };
+    let all = questions.iter().map(chosen);
+    all.filter(|one| !one.answers.is_empty()).collect()
+}
+
+/// A plan as it was proposed.
+fn markdown(plan: &Plan) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(plan.overview.clone().filter(|text| !text.is_empty()));
+    parts.push(plan.text.clone());
+    if !plan.todos.is_empty() && plan.phases.is_empty() {
+        parts.push(todos::markdown(&plan.todos));
+    }
+    for phase in &plan.phases {
+        parts.push(format!(
+            "### {}\n\n{}",
+            phase.name,
+            todos::markdown(&phase.todos)
+        ));
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join("\n\n")
+}

@@ -1,0 +1,102 @@
+//! The maps at the top of `src/lib.rs`, `crates/engine/src/lib.rs` and `lua/cursor_agent/init.lua` name every file, crate and
+//! room there is, and nothing that is gone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types
+)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The comment a file opens with.
+fn map(path: &str, comment: &str) -> String {
+    let text = std::fs::read_to_string(root().join(path)).unwrap();
+    let lines = text.lines().take_while(|line| line.starts_with(comment));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The names in a directory that are kept in the repository, without their endings.
+fn names(path: &str, ending: &str) -> BTreeSet<String> {
+    let all = std::fs::read_dir(root().join(path)).unwrap();
+    all.filter_map(|entry| {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        match name.strip_suffix(ending) {
+            Some(stem) => Some(stem.to_owned()),
+            None => entry.path().is_dir().then_some(name),
+        }
+    })
+    .collect()
+}
+
+fn assert_named(
+    map: &str,
+    names: impl IntoIterator<Item = String>,
+    spelled: impl Fn(&str) -> Vec<String>,
+) {
+    let missing: Vec<String> = names
+        .into_iter()
+        .filter(|name| !spelled(name).iter().any(|word| map.contains(word)))
+        .collect();
+    assert!(missing.is_empty(), "not on the map: {missing:?}");
+}
+
+#[test]
+fn every_file_of_the_engine_is_on_its_map() {
+    let map = map("crates/engine/src/lib.rs", "//!");
+    let rooms = names("crates/engine/src", ".rs");
+    for room in rooms.clone() {
+        let path = format!("crates/engine/src/{room}");
+        if root().join(&path).is_dir() {
+            let files = names(&path, ".rs").into_iter();
+            let files = files.filter(|name| !matches!(name.as_str(), "mod" | "tests"));
+            assert_named(&map, files, |name| vec![format!("`{name}.rs`")]);
+        }
+    }
+    let files = rooms.into_iter().filter(|name| name != "lib");
+    assert_named(&map, files, |name| {
+        vec![format!("`{name}.rs`"), format!("[`{name}`]")]
+    });
+    let named = map.split('`').filter_map(|word| word.strip_suffix(".rs"));
+    let there = |name: &str| {
+        let mut dirs = names("crates/engine/src", ".rs").into_iter();
+        let inside = |dir: &String| {
+            root()
+                .join(format!("crates/engine/src/{dir}/{name}.rs"))
+                .exists()
+        };
+        root().join(format!("crates/engine/src/{name}.rs")).exists() || dirs.any(|dir| inside(&dir))
+    };
+    let gone: Vec<&str> = named.filter(|name| !there(name)).collect();
+    assert!(gone.is_empty(), "on the map and gone: {gone:?}");
+}
+
+#[test]
+fn every_module_and_crate_is_on_the_map_of_the_library() {
+    let map = map("src/lib.rs", "//!");
+    let files = names("src", ".rs").into_iter();
+    let files = files.filter(|name| name != "lib" && !name.ends_with("_tests"));
+    assert_named(&map, files, |name| vec![format!("[`{name}`]")]);
+    assert_named(&map, names("crates", "/"), |name| {
+        vec![format!("`crates/{name}`")]
+    });
+}
+
+#[test]
+fn every_room_is_on_the_map_of_lua() {
+    let map = map("lua/cursor_agent/init.lua", "--");
+    assert_named(&map, names("lua/cursor_agent", ".lua"), |name| {
+        let dir = root().join("lua/cursor_agent").join(name).is_dir();
+        if dir {
+            vec![format!("--   {name}/ ")]
+        } else {
+            vec![format!("{name} ")]
+        }
+    });
+}

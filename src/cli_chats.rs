@@ -1,0 +1,174 @@
+//! Chats of Cursor's CLI: listed, shown and searched from its own stores, which are only read.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use engine::sessions::entry::{Body, Entry};
+use engine::sessions::memory::{Recalled, Terminal};
+use engine::sessions::todos::{self, Todo};
+use engine::tools::diff;
+use engine::tools::output::Output;
+use engine::tools::tool_call::{Content, Location, ToolCall};
+use store::cursor::chats::{self, Chat, Kind};
+use store::cursor::conversation::{Conversation, Item, Tool};
+use store::cursor::paths;
+
+use crate::clock;
+use crate::error::Error;
+use crate::memory::Asked;
+use crate::past::{Cli, Past};
+
+/// A chat of the CLI, to be shown. For a thread that may wait.
+pub fn recall(asked: &Asked) -> Option<Recalled> {
+    asked.env.as_ref()?;
+    let roots = paths::chat_roots(|name| asked.var(name));
+    let (chat, here) = chats::find(&roots, &asked.session_id, &asked.cwd)?;
+    let entries = match entries(&chat) {
+        Ok(entries) => entries,
+        Err(why) => {
+            crate::log::write("info", &why.to_string());
+            return None;
+        }
+    };
+    let terminal = (chat.kind == Kind::Terminal).then(|| Terminal {
+        here,
+        cwd: chat.cwd.clone(),
+    });
+    Some(Recalled {
+        title: chat.title,
+        terminal,
+        ..Recalled::of(entries.into_iter().map(Some).collect())
+    })
+}
+
+/// The chats of a workspace, or of all.
+pub fn list(cwd: Option<&str>, cli: &Cli) -> Vec<Past> {
+    let (found, problems) = chats::list(&roots(cli), cwd);
+    for (dir, error) in problems {
+        let text = format!(
+            "a chat of Cursor's CLI was skipped: {}: {error}",
+            dir.display()
+        );
+        crate::log::write("info", &text);
+    }
+    found.into_iter().map(|chat| past(chat, cli)).collect()
+}
+
+/// What is shown of a chat before it is opened, its entries.
+pub fn show(id: &str, cli: &Cli) -> Option<Result<Vec<Entry>, Error>> {
+    let (chat, _) = chats::find(&roots(cli), id, "")?;
+    Some(entries(&chat))
+}
+
+fn past(chat: Chat, cli: &Cli) -> Past {
+    let (agent, how) = match (chat.kind, &cli.headless) {
+        (Kind::Acp, _) => (&cli.agent, "load"),
+        (Kind::Terminal, Some(headless)) if chat.cwd.is_some() => (headless, "resume"),
+        (Kind::Terminal, _) => (&cli.agent, "show"),
+    };
+    Past {
+        id: chat.id,
+        title: chat.title,
+        cwd: chat.cwd,
+        agent: agent.clone(),
+        updated_at: Some(clock::iso(chat.updated_ms)),
+        updated_ms: Some(chat.updated_ms),
+        source: "cli".to_owned(),
+        how: how.to_owned(),
+        ..Past::default()
+    }
+}
+
+fn roots(cli: &Cli) -> Vec<PathBuf> {
+    paths::chat_roots(|name| {
+        let own = cli.env.get(name).map(OsString::from);
+        own.or_else(|| std::env::var_os(name))
+    })
+}
+
+fn entries(chat: &Chat) -> Result<Vec<Entry>, Error> {
+    let read = chat.read().map_err(|source| Error::CliChat {
+        dir: chat.dir.clone(),
+        source,
+    })?;
+    Ok(transcript(read))
+}
+
+fn transcript(read: Conversation) -> Vec<Entry> {
+    let at = read.started_ms.unwrap_or(0);
+    let entry = |item: Item| {
+        let (text, body) = match item {
+            Item::User(text) => (
+                text,
+                Body::User {
+                    context: Vec::new(),
+                    prompt: None,
+                    message_id: None,
+                },
+            ),
+            Item::Agent(text) => (text, Body::Agent { message_id: None }),
+            Item::Thought(text) => (text, Body::Thought { message_id: None }),
+            Item::Tool(tool) => {
+                let tool = tool_call(*tool);
+                (tool.title.clone(), Body::Tool(Box::new(tool)))
+            }
+            Item::Todos(list) => {
+                let list: Vec<Todo> = list
+                    .into_iter()
+                    .map(|todo| Todo {
+                        id: todo.id,
+                        content: todo.content,
+                        status: todo.status.to_owned(),
+                        ..Todo::default()
+                    })
+                    .collect();
+                (todos::markdown(&list), Body::Todos { todos: list })
+            }
+        };
+        let mut entry = Entry::new(text, body, at);
+        entry.done = true;
+        entry
+    };
+    read.items.into_iter().map(entry).collect()
+}
+
+fn tool_call(tool: Tool) -> ToolCall {
+    let about = tool.about.clone().unwrap_or_default();
+    let title = match tool.kind {
+        _ if about.is_empty() => tool.name.clone(),
+        "execute" => format!("`{}`", about.trim()),
+        _ => format!("{} {}", tool.name, about.lines().next().unwrap_or_default()),
+    };
+    let is_file = matches!(tool.kind, "read" | "edit" | "delete") && !about.is_empty();
+    let mut content = Vec::new();
+    if let Some((old, new)) = tool.edit.filter(|_| tool.kind == "edit" && is_file) {
+        let diff = diff::lines(old.as_deref().unwrap_or_default(), &new);
+        content.push(Content::Diff {
+            path: about.clone(),
+            old,
+            new,
+            diff: Some(diff),
+            deleted: false,
+        });
+    }
+    content.extend(tool.output.map(|output| Content::Text(Output::new(output))));
+    ToolCall {
+        id: tool.id,
+        title,
+        kind: tool.kind.to_owned(),
+        status: "completed".to_owned(),
+        name: Some(tool.name),
+        locations: is_file
+            .then_some(Location {
+                path: about,
+                line: None,
+            })
+            .into_iter()
+            .collect(),
+        content,
+        raw_input: tool.input,
+        looked: true,
+        begun: true,
+        ..ToolCall::default()
+    }
+}

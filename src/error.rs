@@ -1,0 +1,130 @@
+//! Why something could not be done outside the engine, and the sentence the user or the agent reads of it: made here and
+//! nowhere else.
+
+use std::borrow::Cow;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use engine::FileError;
+
+/// Why something could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the library was not started")]
+    NotStarted,
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    #[error("{path}: {problem}")]
+    File { path: String, problem: Problem },
+    #[error("{program}: {source}")]
+    Command { program: String, source: io::Error },
+
+    #[error("checkpoints are off (`checkpoints.enabled`)")]
+    CheckpointsOff,
+    #[error(transparent)]
+    Checkpoint(#[from] store::checkpoint::Error),
+    #[error("{}: {source}", path.display())]
+    PutBack { path: PathBuf, source: io::Error },
+
+    #[error("conversations are not stored (`memory.enabled`)")]
+    MemoryOff,
+    #[error("nothing of this conversation is stored here")]
+    NotStored,
+    #[error("name the text to search for")]
+    NoNeedle,
+    #[error(transparent)]
+    Stored(#[from] store::transcript::Error),
+    #[error("{}: {source}", dir.display())]
+    CliChat {
+        dir: PathBuf,
+        source: store::cursor::sqlite::Error,
+    },
+
+    #[error("not an answer: {0}")]
+    NotAnAnswer(String),
+    #[error("not rules: {0}")]
+    NotRules(String),
+    #[error("{}", lines(.0))]
+    Rules(Vec<engine::Error>),
+    #[error("no wake-up for the main loop: {0}")]
+    NoWakeUp(String),
+    #[error("no threads: {0}")]
+    NoThreads(io::Error),
+
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It panicked, or the runtime ended.
+    #[error(transparent)]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl Error {
+    /// As the engine answers the agent.
+    pub fn of_file(&self) -> FileError {
+        let kind = match self {
+            Self::File {
+                problem: Problem::Io(error),
+                ..
+            } => error.kind(),
+            _ => ErrorKind::Other,
+        };
+        FileError {
+            kind,
+            why: self.to_string(),
+        }
+    }
+}
+
+fn lines(errors: &[engine::Error]) -> String {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.join("\n")
+}
+
+/// Why a file was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("not a regular file")]
+    NotRegular,
+    #[error("cannot be read: {0}")]
+    Unreadable(io::Error),
+    #[error("not a text file: it has bytes that no text has")]
+    NotText,
+    #[error("not a text file: it has bytes that no text has; nothing was written")]
+    NotTextToReplace,
+    #[error(
+        "it has {} MB, more than the {} MB that can be read at once; ask for a part of it with line and limit",
+        mb(*bytes),
+        mb(*max)
+    )]
+    TooLong { bytes: u64, max: u64 },
+    #[error("these lines have more than {} MB; ask for fewer with line and limit", max / 1024 / 1024)]
+    TooManyLines { max: u64 },
+    #[error("it leads elsewhere by now; nothing was done")]
+    LeadsElsewhere,
+    #[error("a link that leads nowhere; nothing was written")]
+    LeadsNowhere,
+    #[error("it was changed on disk meanwhile; look at its hunks again")]
+    ChangedMeanwhile,
+    #[error("read-only; nothing was written")]
+    ReadOnly,
+    #[error("not a file on a disk; nothing was written")]
+    NotOnDisk,
+    #[error("something else keeps replacing this file; nothing was written")]
+    Contended,
+    #[error("something else has made this file just now; nothing was written")]
+    MadeMeanwhile,
+    #[error("it has more than {} MB and cannot be replaced by a new file; nothing was written", max / 1024 / 1024)]
+    TooLongInPlace { max: u64 },
+    #[error("the file's encoding, {encoding}, has no “{char}” (line {line}); nothing was written")]
+    Unencodable {
+        encoding: Cow<'static, str>,
+        char: char,
+        line: usize,
+    },
+}
+
+fn mb(bytes: u64) -> u64 {
+    bytes.div_ceil(1024 * 1024)
+}

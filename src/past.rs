@@ -1,0 +1,262 @@
+//! Past conversations: ours, Cursor's CLI's and what an agent lists, each once; what of them holds a text; their names.
+
+use std::collections::{BTreeMap, HashMap};
+
+use engine::ids::Key;
+use engine::sessions::entry::Entry;
+use engine::sessions::stored;
+use serde::{Deserialize, Serialize};
+use store::transcript::read;
+use store::transcript::search::{self, Needle};
+use store::transcript::shelf::{Shelf, Stored};
+
+use crate::clock;
+use crate::error::Error;
+
+/// So many lines are shown of a conversation before it is opened.
+const PREVIEW_LINES: usize = 60;
+/// A longer line is cut there.
+const PREVIEW_LINE_BYTES: usize = 200;
+
+/// A past conversation, as Lua sees it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Past {
+    /// The agent's id of it.
+    pub id: String,
+    /// What it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Where it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The agent's name in the options.
+    pub agent: String,
+    /// When anything was last said, as ISO 8601 spells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+    /// The same in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_ms: Option<u64>,
+    /// `agent`, `stored` or `cli`.
+    pub source: String,
+    /// It is open now.
+    pub live: bool,
+    /// Then, its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+    /// How many entries are stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<usize>,
+    /// What loading it does: `load`, `resume` or `show`.
+    pub how: String,
+}
+
+/// Which conversations are meant.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Which {
+    /// Those of a workspace; without it, all.
+    pub cwd: Option<String>,
+    /// Chats of Cursor's CLI too, by the agent's name in the options and its variables.
+    pub cli: Option<Cli>,
+}
+
+/// An agent that is Cursor's CLI.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cli {
+    /// Its name in the options.
+    pub agent: String,
+    /// The name of the one that goes on with chats of the terminal, if there is one.
+    pub headless: Option<String>,
+    /// Its variables, on top of those it inherits.
+    pub env: BTreeMap<String, String>,
+}
+
+impl From<Stored> for Past {
+    fn from(stored: Stored) -> Self {
+        let meta = stored.meta;
+        Self {
+            title: meta.shown_title().map(str::to_owned),
+            id: meta.id,
+            cwd: Some(meta.cwd),
+            agent: meta.agent,
+            updated_at: Some(clock::iso(meta.updated_ms)),
+            updated_ms: Some(meta.updated_ms),
+            source: "stored".to_owned(),
+            live: false,
+            key: None,
+            entries: Some(meta.entries),
+            how: "load".to_owned(),
+        }
+    }
+}
+
+/// What is on disk, as Lua sees it.
+#[derive(Debug, Default, Serialize)]
+pub struct OnDisk {
+    /// Each once, newest first.
+    sessions: Vec<Past>,
+    /// Why some of ours cannot be read.
+    problems: Vec<String>,
+}
+
+/// What is stored, ours and the CLI's.
+pub fn stored(shelf: Option<&Shelf>, which: &Which) -> OnDisk {
+    let mut all = Vec::new();
+    let mut unread = Vec::new();
+    if let Some(shelf) = shelf {
+        let (found, problems) = shelf.list(which.cwd.as_deref());
+        for problem in problems {
+            crate::log::write(
+                "info",
+                &format!("a stored conversation was skipped: {problem}"),
+            );
+            unread.push(problem.to_string());
+        }
+        all.extend(found.into_iter().map(Past::from));
+    }
+    if let Some(cli) = &which.cli {
+        all.extend(crate::cli_chats::list(which.cwd.as_deref(), cli));
+    }
+    OnDisk {
+        sessions: merge(all, Vec::new(), &HashMap::new()),
+        problems: unread,
+    }
+}
+
+/// All of them, each once: what is stored knows most, what the agent lists is newest. Live ones first, then newest first.
+pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &HashMap<String, Key>) -> Vec<Past> {
+    let mut all: Vec<Past> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for mut one in stored.into_iter().chain(listed) {
+        one.updated_ms = one
+            .updated_ms
+            .or_else(|| clock::parse(one.updated_at.as_deref()?));
+        if let Some(&at) = places.get(&one.id) {
+            let known = &mut all[at];
+            if one.updated_ms > known.updated_ms {
+                known.updated_ms = one.updated_ms;
+                known.updated_at = one.updated_at;
+            }
+            known.title = known.title.take().or(one.title);
+            known.cwd = known.cwd.take().or(one.cwd);
+            if known.source == "cli" && one.source == "agent" {
+                // The agent lists it: it takes it up by itself.
+                known.how = "load".to_owned();
+            }
+            continue;
+        }
+        places.insert(one.id.clone(), all.len());
+        all.push(one);
+    }
+    for one in &mut all {
+        one.key = open.get(&one.id).copied();
+        one.live = one.key.is_some();
+    }
+    all.sort_by_key(|one| std::cmp::Reverse((one.live, one.updated_ms)));
+    all
+}
+
+/// A line that holds the text, as Lua sees it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hit {
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_ms: Option<u64>,
+    source: String,
+    /// From 1.
+    entry: usize,
+    /// Of the entry's text, from 1.
+    line: usize,
+    text: String,
+}
+
+/// The lines that hold a text.
+pub fn search(shelf: Option<&Shelf>, text: &str, which: &Which) -> Result<Vec<Hit>, Error> {
+    let needle = Needle::new(text).ok_or(Error::NoNeedle)?;
+    let Some(shelf) = shelf else {
+        return Err(Error::MemoryOff);
+    };
+    let (found, problems) = search::search(shelf, which.cwd.as_deref(), &needle, &stored::text_of);
+    for problem in problems {
+        crate::log::write(
+            "info",
+            &format!("a stored conversation was skipped: {problem}"),
+        );
+    }
+    let mut hits = Vec::new();
+    for found in found {
+        let of = Past::from(found.stored);
+        hits.extend(found.hits.into_iter().map(|hit| Hit {
+            id: of.id.clone(),
+            title: of.title.clone(),
+            agent: of.agent.clone(),
+            cwd: of.cwd.clone(),
+            updated_at: of.updated_at.clone(),
+            updated_ms: of.updated_ms,
+            source: of.source.clone(),
+            entry: hit.entry + 1,
+            line: hit.line + 1,
+            text: hit.text,
+        }));
+    }
+    Ok(hits)
+}
+
+/// The last lines of a conversation.
+pub fn preview(shelf: Option<&Shelf>, id: &str, which: &Which) -> Result<Vec<String>, Error> {
+    let found = shelf.and_then(|shelf| shelf.find(None, id));
+    let entries: Vec<Entry> = if let Some(found) = found {
+        let contents = read::read(&found.path)?;
+        let kept = contents.entries.into_iter().flatten();
+        kept.filter_map(|kept| stored::decode(&kept.json, &kept.more))
+            .collect()
+    } else {
+        let cli = which.cli.as_ref();
+        let shown = cli.and_then(|cli| crate::cli_chats::show(id, cli));
+        shown.ok_or(Error::NotStored)??
+    };
+    let mut blocks: Vec<Vec<String>> = Vec::new();
+    let mut lines = 0;
+    for entry in entries.into_iter().rev() {
+        let lead = match entry.kind() {
+            "user" => "> ",
+            "tool" => "· ",
+            "notice" => "! ",
+            _ => "",
+        };
+        let text = if entry.kind() == "tool" {
+            entry.text.lines().take(1).collect::<String>()
+        } else {
+            entry.text.clone()
+        };
+        let cut = |line: &str| {
+            let end = line.floor_char_boundary(PREVIEW_LINE_BYTES.min(line.len()));
+            format!("{lead}{}", &line[..end])
+        };
+        let mut block: Vec<String> = text.trim().lines().map(cut).collect();
+        if block.is_empty() {
+            continue;
+        }
+        block.push(String::new());
+        lines += block.len();
+        blocks.push(block);
+        if lines >= PREVIEW_LINES {
+            break;
+        }
+    }
+    blocks.reverse();
+    let mut all: Vec<String> = blocks.into_iter().flatten().collect();
+    all.pop();
+    let from = all.len().saturating_sub(PREVIEW_LINES);
+    Ok(all.split_off(from))
+}

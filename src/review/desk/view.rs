@@ -1,0 +1,233 @@
+//! What is undecided, as Lua sees it, and which of it is meant.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use review::Hunk;
+use serde::{Deserialize, Serialize};
+use store::checkpoint::Snapshot;
+
+use super::tracked::Tracked;
+use super::{Desk, bare};
+use engine::ids::Key;
+use engine::sessions::watching::Author;
+
+/// The number of a change that has no lines; hunks count from 1.
+pub(super) const WHOLE: u64 = 0;
+/// Numbers of hunks in one file; above them, the file's own number.
+const IDS_PER_FILE: u64 = 1 << 32;
+
+/// Which hunks are meant.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Select {
+    /// This one.
+    pub hunk: Option<u64>,
+    /// Those of a file.
+    pub path: Option<PathBuf>,
+    /// Of the file, those that touch these lines, from 1, both included.
+    pub lines: Option<(usize, usize)>,
+    /// Those of a session.
+    pub key: Option<Key>,
+    /// Of the session, those of a turn.
+    pub turn: Option<u64>,
+    /// All.
+    pub all: bool,
+}
+
+/// A stretch of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Lines {
+    /// The first, from 1; of none, the one above.
+    pub line: usize,
+    /// How many.
+    pub count: usize,
+}
+
+/// A hunk as Lua sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HunkView {
+    /// Its number, in all files.
+    pub id: u64,
+    /// Absolute.
+    pub path: PathBuf,
+    /// Lines of the old text.
+    pub old: Lines,
+    /// Lines of the new text.
+    pub new: Lines,
+    /// The session's key.
+    pub key: Key,
+    /// Its turn.
+    pub turn: u64,
+    /// The old lines, without their ends; only where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+}
+
+/// A file as Lua sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileView {
+    /// Absolute.
+    pub path: PathBuf,
+    /// `created`, `modified` or `deleted`.
+    pub state: &'static str,
+    /// How many hunks are undecided.
+    pub hunks: usize,
+    /// Lines added and removed by them.
+    pub added: usize,
+    /// See above.
+    pub removed: usize,
+    /// Why it cannot be undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<&'static str>,
+}
+
+/// What undoing a hunk takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undo {
+    /// The file.
+    pub path: PathBuf,
+    /// What it is believed to be on disk.
+    pub from: Snapshot,
+    /// What it is to be.
+    pub to: Snapshot,
+    /// What its buffer has to do, in order.
+    pub edits: Vec<BufferEdit>,
+}
+
+/// Lines of a buffer that give way to others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BufferEdit {
+    /// The first, from 0.
+    pub first: usize,
+    /// Behind the last, from 0.
+    pub last: usize,
+    /// What comes there.
+    pub lines: Vec<String>,
+}
+
+impl Desk {
+    /// The files with anything undecided.
+    pub fn files(&self, key: Option<Key>) -> Vec<FileView> {
+        let mine = |tracked: &&Tracked| key.is_none_or(|key| tracked.author.key == key);
+        let files = self.files.iter().filter(|(_, tracked)| mine(tracked));
+        let files = files.map(|(path, tracked)| (path, tracked, Self::changes(tracked)));
+        files
+            .filter(|(_, _, changes)| !changes.is_empty())
+            .map(|(path, tracked, changes)| {
+                let (added, removed) = changes
+                    .iter()
+                    .filter_map(|(_, hunk)| *hunk)
+                    .map(|hunk| (hunk.new.len(), hunk.old.len()))
+                    .fold((0, 0), |sum, hunk| (sum.0 + hunk.0, sum.1 + hunk.1));
+                FileView {
+                    path: path.clone(),
+                    state: tracked.state(),
+                    hunks: changes.len(),
+                    added,
+                    removed,
+                    stuck: tracked
+                        .was
+                        .is_none()
+                        .then_some("it was changed before its old text could be kept"),
+                }
+            })
+            .collect()
+    }
+
+    /// The hunks that are meant, by path and line; with their old lines.
+    pub fn hunks(&self, select: &Select, with_lines: bool) -> Vec<HunkView> {
+        let mut views = Vec::new();
+        for (path, tracked) in &self.files {
+            for (id, hunk) in Self::changes(tracked) {
+                if Self::is_meant(select, path, tracked, id, hunk) {
+                    views.push(Self::view(path, tracked, id, hunk, with_lines));
+                }
+            }
+        }
+        views
+    }
+
+    pub(super) fn meant(&self, select: &Select) -> Vec<(PathBuf, Vec<u64>)> {
+        let mut all = Vec::new();
+        for (path, tracked) in &self.files {
+            let mut changes = Self::changes(tracked);
+            changes.retain(|(id, hunk)| Self::is_meant(select, path, tracked, *id, *hunk));
+            let ids: Vec<u64> = changes.into_iter().map(|(id, _)| id).collect();
+            if !ids.is_empty() {
+                all.push((path.clone(), ids));
+            }
+        }
+        all
+    }
+
+    /// What is undecided about a file: its hunks with their numbers, or the change as a whole.
+    fn changes(tracked: &Tracked) -> Vec<(u64, Option<&Hunk<Author>>)> {
+        let lines = tracked.lines.iter();
+        let mut changes: Vec<_> = lines
+            .flat_map(|lines| lines.shown().hunks())
+            .map(|hunk| (hunk.id.0, Some(hunk)))
+            .collect();
+        if changes.is_empty() && tracked.differs_as_a_whole() {
+            changes.push((WHOLE, None));
+        }
+        changes
+    }
+
+    fn is_meant(
+        select: &Select,
+        path: &Path,
+        tracked: &Tracked,
+        id: u64,
+        found: Option<&Hunk<Author>>,
+    ) -> bool {
+        let author = found.map_or(tracked.author, |hunk| hunk.author);
+        let number = tracked.number * IDS_PER_FILE + id;
+        let named =
+            select.all || select.hunk.is_some() || select.path.is_some() || select.key.is_some();
+        named
+            && select.hunk.is_none_or(|hunk| hunk == number)
+            && select.path.as_ref().is_none_or(|wanted| wanted == path)
+            && select.key.is_none_or(|key| key == author.key)
+            && select.turn.is_none_or(|turn| turn == author.turn)
+            && select.lines.is_none_or(|(first, last)| {
+                found.is_none_or(|hunk| {
+                    // Lines that were removed show at the line above and at the one below.
+                    let (start, end) = (hunk.new.start, hunk.new.end);
+                    if start == end {
+                        first <= start + 1 && start <= last
+                    } else {
+                        first <= end && start < last
+                    }
+                })
+            })
+    }
+
+    fn view(
+        path: &Path,
+        tracked: &Tracked,
+        id: u64,
+        hunk: Option<&Hunk<Author>>,
+        with_lines: bool,
+    ) -> HunkView {
+        let lines = |range: &Range<usize>| Lines {
+            line: range.start + usize::from(!range.is_empty()),
+            count: range.len(),
+        };
+        let nothing = Lines { line: 0, count: 0 };
+        let author = hunk.map_or(tracked.author, |hunk| hunk.author);
+        let removed = match (&tracked.lines, hunk) {
+            (Some(lines), Some(hunk)) if with_lines => lines.shown().base().slice(hunk.old.clone()),
+            _ => &[],
+        };
+        HunkView {
+            id: tracked.number * IDS_PER_FILE + id,
+            path: path.to_owned(),
+            old: hunk.map_or(nothing, |hunk| lines(&hunk.old)),
+            new: hunk.map_or(nothing, |hunk| lines(&hunk.new)),
+            key: author.key,
+            turn: author.turn,
+            removed: removed.iter().map(|line| bare(line)).collect(),
+        }
+    }
+}
