@@ -5,6 +5,14 @@ if vim.g.loaded_cursor_agent then
 end
 vim.g.loaded_cursor_agent = true
 
+if package.loaded["cursor_agent_handover"] then
+  -- Loaded again: chats that live on are taken over.
+  require("cursor_agent")
+end
+
+-- Before 'autochdir' can change it; where this is loaded later the shell's word has to do.
+vim.g.cursor_agent_started_in = vim.v.vim_did_enter == 1 and vim.env.PWD or vim.uv.cwd()
+
 vim.api.nvim_create_user_command("CursorAgent", function(args)
   require("cursor_agent.command").run(args)
 end, {
@@ -47,6 +55,7 @@ local anywhere = {
   "mode",
   "model",
   "new",
+  "next-waiting",
   "open",
   "option",
   "prompt",
@@ -56,8 +65,10 @@ local anywhere = {
   "reject-once",
   "reject-with-message",
   "restart",
+  "resume",
   "review",
   "send",
+  "send-now",
   "sessions",
   "stop",
   "todos",
@@ -70,6 +81,7 @@ local anywhere = {
 -- What makes sense in windows of the plugin only.
 local inside = {
   "apply-code",
+  "attach-image",
   "attach-unsaved",
   "choose-number",
   "cloud-all",
@@ -170,6 +182,11 @@ vim.schedule(function()
   map("", inside)
   map("i", anywhere)
   map("i", inside)
+  local own = vim.g.cursor_agent
+  if type(own) == "table" and type(own.keymaps) == "table" and own.keymaps.global then
+    require("cursor_agent.parts")
+    require("cursor_agent.keys.global").apply()
+  end
 end)
 
 -- A chat that `:mksession` wrote down comes back where it is still there; else its windows are closed again.

@@ -158,12 +158,12 @@ local function edit_mcp(which)
   end
 end
 
----A key of the user's own, pressed anywhere.
+---A key pressed anywhere.
 ---@param verdict "accept"|"reject"
----@return fun()
+---@return fun(lhs: string?)
 local function pressed(verdict)
-  return function()
-    notify.report(require("cursor_agent.decide").pressed(verdict))
+  return function(lhs)
+    notify.report(require("cursor_agent.decide").pressed(verdict, lhs))
   end
 end
 
@@ -171,6 +171,9 @@ end
 local DOES = {
   send = with_chat(function(chat)
     return chat.prompt:send()
+  end),
+  ["send-now"] = with_chat(function(chat)
+    return chat.prompt:send_now()
   end),
   cancel = bridge("cancel"),
   retry = bridge("retry"),
@@ -205,6 +208,7 @@ local DOES = {
     chat.prompt:attach_unsaved()
     return true
   end),
+  ["attach-image"] = call("cursor_agent.prompt.clipboard", "attach"),
   detach = call("cursor_agent.chat.pick", "detach"),
   ["cycle-mode"] = call("cursor_agent.chat.pick", "cycle_mode"),
   mode = call("cursor_agent.chat.pick", "mode"),
@@ -232,7 +236,13 @@ local DOES = {
   stop = call("cursor_agent.agents.control", "stop"),
   restart = call("cursor_agent.agents.control", "restart"),
   sessions = function()
-    notify.report(require("cursor_agent.chat.pick").sessions())
+    notify.report(require("cursor_agent.chat.switch").open())
+  end,
+  ["next-waiting"] = function()
+    notify.report(require("cursor_agent.chat.switch").next_waiting())
+  end,
+  resume = function()
+    notify.report(require("cursor_agent.chat.switch").resume())
   end,
   login = call("cursor_agent.agents.login", "open"),
   export = call("cursor_agent.chat.export", "open"),

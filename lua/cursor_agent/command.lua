@@ -228,20 +228,58 @@ M.subcommands = {
     end,
   },
   sessions = {
-    desc = "Choose a past session to go on with",
+    desc = "List the chats, live ones first, then past ones, and go to one",
     words = 0,
     run = function()
-      return require("cursor_agent.chat.pick").sessions()
+      return require("cursor_agent.chat.switch").open()
+    end,
+  },
+  resume = {
+    desc = "Continue the last chat of this directory",
+    words = 0,
+    run = function()
+      return require("cursor_agent.chat.switch").resume()
+    end,
+  },
+  next = {
+    desc = "Go to the next chat that needs an answer",
+    words = 0,
+    run = function()
+      return require("cursor_agent.chat.switch").next_waiting()
     end,
   },
   load = {
-    desc = "Go on with a past session: {id}",
-    words = 1,
+    desc = "Go on with a past session: {id} or its title",
     run = function(args)
       if args.rest == "" then
-        return require("cursor_agent.chat.pick").sessions()
+        return require("cursor_agent.chat.switch").open()
       end
-      return require("cursor_agent").load(args.rest, { enter = true })
+      return require("cursor_agent.chat.manage").load(args.rest)
+    end,
+    complete = function(words)
+      return require("cursor_agent.chat.manage").complete(words, true)
+    end,
+  },
+  search = {
+    desc = "List the lines of stored conversations of this directory that hold {text} in the quickfix list. With ! of all",
+    run = function(args)
+      return require("cursor_agent.chat.found").search(args.rest, args.bang)
+    end,
+  },
+  fork = {
+    desc = "Begin another chat as a copy of this one, where the agent can",
+    words = 0,
+    run = with_chat(function(chat)
+      return require("cursor_agent.chat.manage").fork(chat)
+    end),
+  },
+  rename = {
+    desc = "Name this chat: {name}, or you are asked; {id} {name} names a past one",
+    run = function(args)
+      return require("cursor_agent.chat.manage").rename(args.rest)
+    end,
+    complete = function(words)
+      return #words == 1 and require("cursor_agent.chat.manage").complete(words, false) or {}
     end,
   },
   accept = {
@@ -292,11 +330,17 @@ M.subcommands = {
         require("cursor_agent.chat.pick").add_context()
       end
       for _, word in ipairs(args.words) do
-        local named, problem = context.resolve(word:gsub("^@", ""), chat.cwd)
-        if not named then
-          return nil, problem
+        local name = (word:gsub("^@", ""))
+        if name == "clipboard" then
+          -- What is on it now: something else may be there when the prompt is sent.
+          require("cursor_agent.prompt.clipboard").attach(chat)
+        else
+          local named, problem = context.resolve(name, chat.cwd)
+          if not named then
+            return nil, problem
+          end
+          chat.prompt:attach(named)
         end
-        chat.prompt:attach(named)
       end
       return true
     end,
@@ -442,10 +486,13 @@ M.subcommands = {
     end,
   },
   login = {
-    desc = "Log in to the agent in a terminal",
-    words = 0,
-    run = function()
-      return require("cursor_agent.agents.login").open(current())
+    desc = "Log in to the agent; where it has several ways, asks which, or takes {way}",
+    words = 1,
+    run = function(args)
+      return require("cursor_agent.agents.login").open(current(), args.words[1])
+    end,
+    complete = function()
+      return require("cursor_agent.agents.login").ids(current())
     end,
   },
   status = {
@@ -463,14 +510,16 @@ M.subcommands = {
     end),
   },
   delete = {
-    desc = "Delete a past session for good: {id}, where the agent offers that",
-    words = 1,
-    run = with_chat(function(chat, args)
+    desc = "Delete a past session for good: {id} or its title, at the agent too where it offers that. With ! without asking",
+    run = function(args)
       if args.rest == "" then
         return nil, "name the session: :CursorAgent delete {id}; :CursorAgent sessions shows them"
       end
-      return require("cursor_agent.agents.account").delete_session(chat, args.rest)
-    end),
+      return require("cursor_agent.chat.manage").delete(args.rest, args.bang)
+    end,
+    complete = function(words)
+      return require("cursor_agent.chat.manage").complete(words, true)
+    end,
   },
 }
 
@@ -497,6 +546,9 @@ end
 ---Runs `:CursorAgent`.
 ---@param args vim.api.keyset.create_user_command.command_args
 function M.run(args)
+  if package.loaded["cursor_agent_handover"] then
+    require("cursor_agent.chat.handover").take()
+  end
   local name, rest = args.args:match("^(%S*)%s*(.-)%s*$")
   -- `:CursorAgent close!` is what one types as well.
   local plain = name and name:match("^(%a+)!$")

@@ -4,7 +4,7 @@ local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
----@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"key"|"keys"|"values"|"icons"|"rules"|"servers"|"pass"|"token"
+---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"key"|"keys"|"prefix"|"values"|"icons"|"rules"|"servers"|"pass"|"token"|"prompts"
 
 ---@class (exact) cursor_agent.config.Field
 ---@field path string dotted; `*` stands for any name
@@ -111,8 +111,20 @@ M.schema = {
   field("chat.fold_tools", "boolean", true, "Fold the details of tool calls that went well (edits stay open)."),
   field("chat.diff_lines", "integer", 24, "Lines of a diff shown in the chat; `o` shows the whole."),
   field("chat.output_lines", "integer", 12, "Lines of output shown under a tool call; `o` shows the whole."),
-  field("chat.conceal", "boolean", true, "Hide the marks of emphasis, code and links, except on the cursor's line."),
+  field(
+    "chat.conceal",
+    "boolean",
+    true,
+    "Draw markdown: headings, lists, quotes, tables; hide the marks except on the cursor's line."
+  ),
 
+  field(
+    "picker",
+    "string",
+    "auto",
+    "What lists of chats are shown with: a plugin, or `select` for `vim.ui.select`. `auto` takes the first plugin there is.",
+    { "auto", "select", "snacks", "telescope", "fzf-lua", "mini.pick" }
+  ),
   field("prompt.autocomplete", "boolean", true, "Offer completion while typing `/` or `@`, where no plugin does."),
   field("prompt.history_size", "integer", 200, "Prompts remembered for each directory."),
   field("prompt.paste_lines", "integer", 40, "Pasted text of at least this many lines becomes an attachment; 0 never."),
@@ -126,12 +138,28 @@ M.schema = {
   ),
 
   field(
+    "prompts",
+    "prompts",
+    {},
+    "Prompts to use again, offered after `/`: a text by name, or a table with `text` and `description`. `$ARGUMENTS` in it is "
+      .. "what follows the name. See |cursor-agent-prompts|."
+  ),
+  field(
     "policy",
     "rules",
     {},
     "Rules that answer permissions, the first that matches: a list of tables with `action` (allow, ask or reject) and "
       .. "what it is for: `agent`, `kind`, `tool`, `command`, `path`; `name` for the transcript. Without a rule you are "
       .. "asked. See |cursor-agent-policy|."
+  ),
+  field(
+    "workspace.root",
+    "string",
+    "auto",
+    "The directory a new chat works in: the current one (`cwd`), the root of the git repository or of the language server "
+      .. "of the current file, or the directory Neovim was started in. `auto` is the current one; with 'autochdir', the "
+      .. "first of the others that there is.",
+    { "auto", "cwd", "git", "lsp", "start" }
   ),
   field(
     "workspace.roots",
@@ -193,7 +221,30 @@ M.schema = {
   field("checkpoints.enabled", "boolean", true, "Keep files as they were before each prompt that changes them."),
   field("checkpoints.max_mb", "integer", 512, "What checkpoints may take on disk, in MB; the oldest go first."),
   field("checkpoints.max_days", "integer", 30, "How long checkpoints are kept, in days."),
+  field(
+    "memory.enabled",
+    "boolean",
+    true,
+    "Store conversations, so that they can be read, searched and continued later."
+  ),
+  field("memory.max_age_days", "integer", 90, "How long a conversation is kept after its last message, in days."),
+  field("memory.max_mb", "integer", 500, "What stored conversations may take on disk, in MB; the oldest go first."),
 
+  field(
+    "keymaps.global",
+    "prefix",
+    false,
+    "A prefix for keys that work everywhere: toggle the chat, ask, allow, reject, stop, new chat, chats, review, todos. "
+      .. "`g?` lists them. A table has the `prefix` and single keys by action: "
+      .. '`{ prefix = "<Leader>a", toggle = "<C-\\\\>" }`.'
+  ),
+  field(
+    "keymaps.waiting.*",
+    "keys",
+    nil,
+    "Keys that work in every buffer while a decision is on the screen, by action; false for none. Mappings of your own "
+      .. "come back when it is decided."
+  ),
   field("keymaps.chat.*", "keys", nil, "Keys of the chat buffer by action; false for none. See `g?`."),
   field("keymaps.prompt.*", "keys", nil, "Keys of the prompt buffer by action; false for none. See `g?`."),
   field("keymaps.queue.*", "keys", nil, "Keys of the queue's buffer by action; false for none. See `g?`."),
@@ -240,6 +291,8 @@ M.examples = {
   ["agents.*.url"] = '"ws://127.0.0.1:4170/acp"',
   ["agents.*.token"] = '{ "pass", "show", "qwen" }',
   ["agents.*.additional_directories"] = '{ "/home/me/notes" }',
+  ["keymaps.global"] = '"<Leader>a"',
+  ["keymaps.waiting.*"] = '"<F9>"',
   ["keymaps.chat.*"] = '{ "<C-c>", "<Esc><Esc>" }',
   ["keymaps.prompt.*"] = '"<C-CR>"',
   ["keymaps.queue.*"] = "false",
@@ -264,6 +317,7 @@ M.examples = {
 ---The action whose keys such an example sets.
 ---@type table<string, string>
 M.example_actions = {
+  ["keymaps.waiting.*"] = "accept",
   ["keymaps.chat.*"] = "cancel",
   ["keymaps.prompt.*"] = "send",
   ["keymaps.queue.*"] = "queue-send-now",
@@ -381,6 +435,26 @@ local TYPES = {
       return v == false or type(v) == "string" or all(v, is_index, is_string)
     end,
   },
+  ["prefix"] = {
+    says = "keys, a table with a `prefix` and keys by action, or false",
+    test = function(v)
+      if type(v) ~= "table" then
+        return v == false or (type(v) == "string" and v ~= "")
+      end
+      local known, problems = { prefix = true }, {} ---@type table<string, boolean>, string[]
+      for _, action in ipairs(require("cursor_agent.keys.list")) do
+        known[action.name] = true
+      end
+      for name, keys in vim.spairs(v) do
+        if not known[name] then
+          problems[#problems + 1] = ("unknown action `%s`"):format(name)
+        elseif keys ~= false and type(keys) ~= "string" and not all(keys, is_index, is_string) then
+          problems[#problems + 1] = ("`%s` must be a key, a list of keys, or false"):format(name)
+        end
+      end
+      return #problems == 0, #problems > 0 and problems or nil
+    end,
+  },
   ["rules"] = {
     says = "a list of rules",
     test = function(v)
@@ -400,6 +474,17 @@ local TYPES = {
     says = "`all`, `user`, `none` or a list of names",
     test = function(v)
       return v == "all" or v == "user" or v == "none" or (type(v) == "table" and all(v, is_index, is_string))
+    end,
+  },
+  ["prompts"] = {
+    says = "a table by name of texts, or of tables with `text` and `description`",
+    test = function(v)
+      return all(v, function(name)
+        return type(name) == "string" and name:match("^[^%s/]+$") ~= nil
+      end, function(prompt)
+        local options = type(prompt) == "table" and prompt or { text = prompt }
+        return type(options.text) == "string" and (options.description == nil or is_string(options.description))
+      end)
     end,
   },
   ["servers"] = {
@@ -656,16 +741,19 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@field mcp { pass: "all"|"user"|"none"|string[] }
 ---@field window { position: "right"|"left"|"bottom"|"float"|"tab", width: number, height: number, prompt_height: integer, prompt_max_height: integer, start_insert: boolean }
 ---@field chat { icons: string|table<string, string>, fold_thoughts: boolean, fold_tools: boolean, diff_lines: integer, output_lines: integer, conceal: boolean }
+---@field picker "auto"|"select"|"snacks"|"telescope"|"fzf-lua"|"mini.pick"
 ---@field prompt { autocomplete: boolean, history_size: integer, paste_lines: integer, unsaved: "ask"|"save"|"attach"|"ignore" }
+---@field prompts table<string, string|{ text: string, description: string? }>
 ---@field policy cursor_agent.policy.Rule[]
----@field workspace { roots: string[] }
+---@field workspace { root: "auto"|"cwd"|"git"|"lsp"|"start", roots: string[] }
 ---@field plan { directory: string, position: "float"|"split"|"tab" }
 ---@field cloud { url: string?, api_key: (string|string[])?, model: string?, mode: "agent"|"plan", auto_pr: boolean, mcp: boolean }
 ---@field follow { enabled: boolean }
 ---@field review { signs: boolean }
+---@field memory { enabled: boolean, max_age_days: integer, max_mb: integer }
 ---@field checkpoints { enabled: boolean, max_mb: integer, max_days: integer }
 ---@field attention { notify: boolean, terminal: "off"|"bell"|"osc9"|"osc777" }
----@field keymaps table<string, table<string, string|string[]|false>>
+---@field keymaps { global: string|false|table<string, string|string[]|false> } | table<string, table<string, string|string[]|false>>
 
 ---Records options; reads them only to check them.
 ---@param opts? table

@@ -266,14 +266,14 @@ local function check_agents()
         health.info(note)
       end
     elseif is_chosen then
-      health.error(("`%s`: there is no program %s"):format(command, presets.missing_program(check.agent)), {
+      health.error(("`%s`: `%s` is not on your PATH"):format(command, presets.missing_program(check.agent)), {
         check.agent.install_hint or "Install it.",
         ("Or set `agents.%s.command` to where it is, or `agent` to another one."):format(check.name),
         "Or try the plugin without an account: :CursorAgent new demo",
       })
     elseif own then
       health.warn(
-        ("`%s`: there is no program %s"):format(command, presets.missing_program(check.agent)),
+        ("`%s`: `%s` is not on your PATH"):format(command, presets.missing_program(check.agent)),
         ("Install it, or set `agents.%s.command` to where it is."):format(check.name)
       )
     else

@@ -11,16 +11,19 @@
 --
 -- The rooms, from the library to the screen
 --   bridge/      the library: loading it, calling it, the changes it tells (how long and how much at once), events, redaction
---   render/      pure: an entry becomes lines and marks. tool, message, todos, notice, diff, ansi; icons and format
+--   render/      pure: an entry becomes lines and marks. tool, message, todos, notice, diff, ansi; format;
+--                icons, the spinner's frames among them
 --   colour/      highlight groups, diff colours, syntax colours of what is visible, and which text is safe to parse
 --   keys/        the actions there are and their keys, mapping them, `g?`
 --   window/      the code window, buffers to read in, a terminal; windows that open and close without moving others
 --   files/       text between agent, buffer and disk: reads, writes, reloads, conflicts; private files, what outlives Neovim
 --   chat/        a chat: its buffer (transcript and what it is made of, folds, tail), windows (layout, dress, winbar),
 --                and what keys do in it (links, jump, code, output, subagent, pick)
+--   picker/      a list to choose from, in the picker plugin there is, or by `vim.ui.select`
 --   prompt/      the prompt: attachments (context), pastes, sending, the queue, drafts, history, the bar above it
 --   completion/  `/` and `@` in the prompt, and the sources for blink.cmp and nvim-cmp
---   decide/      decisions: the queue and its guard delay, the card, its frame and place; permission, question, plan,
+--   decide/      decisions: the queue and its guard delay, the card, its frame and place; permission (its keys
+--                and their order), question, plan,
 --                conflict; rules; the todos panel; calling the user who looks elsewhere
 --   review/      what agents changed: hunks in the code, the list, keep and undo, checkpoints, comments
 --   agents/      presets, starting, login, sign-in, status, the protocol log, what to do when one is missing
@@ -57,6 +60,13 @@ local M = {}
 ---@field context? (string|cursor_agent.Block)[] mentions such as "@src/parser.rs" or "@diff", or blocks
 ---@field open? boolean false: no window
 
+---Takes chats over that an earlier load of the plugin has handed over, before anything is done with one.
+local function take_over()
+  if package.loaded["cursor_agent_handover"] then
+    require("cursor_agent.chat.handover").take()
+  end
+end
+
 ---Runs a call that came from inside a fast event (a uv callback) as soon as the editor may be touched.
 ---@generic F: function
 ---@param work F
@@ -70,6 +80,7 @@ local function deferrable(work)
       end)
       return nil, "called in a fast event: it runs as soon as the editor may be touched"
     end
+    take_over()
     return work(...)
   end
 end
@@ -80,6 +91,7 @@ end
 ---@param work fun(bridge: cursor_agent.Bridge, key: cursor_agent.Key): T?, string?
 ---@return T?, string?
 local function on_chat(session, work)
+  take_over()
   local chat, why = require("cursor_agent.chat.registry").find(session)
   if not chat then
     return nil, why
@@ -90,7 +102,11 @@ end
 ---Records options. Optional; nothing is started.
 ---@param opts? table
 function M.setup(opts)
-  require("cursor_agent.config").setup(opts)
+  local config = require("cursor_agent.config")
+  config.setup(opts)
+  if config.get().keymaps.global or package.loaded["cursor_agent.keys.global"] then
+    require("cursor_agent.keys.global").apply()
+  end
 end
 
 ---Opens the chat of the current tab, or a new one, and goes to its prompt.
@@ -179,18 +195,22 @@ M.set_option = deferrable(function(id, value, session)
   end)
 end)
 
----@class (exact) cursor_agent.PastSession
----@field id string
----@field title string?
----@field cwd string?
----@field agent string
----@field updated_at string?
-
----Asks the agent of the current chat, or the one for new chats, for its past sessions.
+---Past sessions: those stored here, those of Cursor's CLI, and what the agent of the current chat (or the one for new
+---chats) lists, each once; live ones first, then newest first.
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
 ---@return boolean?, string?
 M.sessions = deferrable(function(callback)
-  return require("cursor_agent.chat.sessions").list(callback)
+  return require("cursor_agent.chat.past").list({}, callback)
+end)
+
+---Finds the lines of stored conversations that hold a text: those of the current directory, of `opts.cwd`, or with
+---`opts.all` of all. Without a capital letter in the text, case does not matter.
+---@param text string
+---@param opts? cursor_agent.past.Opts
+---@param callback fun(hits: cursor_agent.SearchHit[]?, message: string?)
+---@return boolean?, string?
+M.search = deferrable(function(text, opts, callback)
+  return require("cursor_agent.chat.past").search(text, opts, callback)
 end)
 
 ---Goes on with a past session.
@@ -325,6 +345,16 @@ end)
 ---@return string
 function M.statusline()
   return require("cursor_agent.chat.statusline").text()
+end
+
+---Called by lazy.nvim before it loads the plugin again: live chats stay alive, and the plugin takes them over when it is back.
+function M.deactivate()
+  require("cursor_agent.chat.handover").give()
+end
+
+if package.loaded["cursor_agent_handover"] then
+  -- Not at once: `setup` comes first.
+  vim.schedule(take_over)
 end
 
 return M

@@ -24,10 +24,13 @@ local said = {}
 
 ---Whether `vim.notify` is Neovim's own, which stops the user with "Press ENTER" when a message has more than one line.
 ---A plugin that replaced it may have done so before this file was read, so it is told by where it was written: what is
----built into Neovim has no path of a file, or none at all.
----@param notify function
+---built into Neovim has no path of a file, or none at all. One that is a table to be called (nvim-notify) is a plugin's.
+---@param notify function|table
 ---@return boolean
 local function is_builtin(notify)
+  if type(notify) ~= "function" then
+    return false
+  end
   local info = debug.getinfo(notify, "S")
   return info ~= nil and (info.source:match("^@vim/") ~= nil or info.source:match("^=?%?$") ~= nil)
 end
@@ -53,8 +56,11 @@ local function show(text, level)
   local show_it = vim["notify"] ---@type fun(message: string, level: integer, opts: table)
   if not is_builtin(show_it) then
     -- It may draw markdown.
-    show_it(require("cursor_agent.colour.guard").harmless(text), level, { title = "cursor-agent" })
-    return
+    local harmless = require("cursor_agent.colour.guard").harmless(text)
+    if pcall(show_it, harmless, level, { title = "cursor-agent" }) then
+      return
+    end
+    -- One that fails keeps no message from the user, nor what shows it from going on.
   end
   -- Not through Neovim's own `vim.notify`: from 0.11 on an error there is an exception of the command that caused it.
   local hl = level == LEVELS.error and "ErrorMsg" or level == LEVELS.warn and "WarningMsg" or nil

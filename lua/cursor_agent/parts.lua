@@ -13,6 +13,7 @@ on("action", "cursor_agent.actions", "run")
 
 -- The library is there.
 on("loaded", "cursor_agent.review", "on_loaded")
+on("loaded", "cursor_agent.chat.past", "on_loaded")
 on("loaded", "cursor_agent.decide.rules", "on_loaded")
 
 -- What the library tells (`bridge/drain.lua` has the arguments).
@@ -31,8 +32,10 @@ on("drained", "cursor_agent.chat.updates", "on_drained")
 
 -- What the program for cloud agents tells.
 on("cloud rows", "cursor_agent.cloud.dashboard", "on_rows")
+on("cloud asked", "cursor_agent.cloud.dashboard", "on_asked")
 on("cloud ended", "cursor_agent.cloud.dashboard", "on_ended")
 on("cloud lost", "cursor_agent.cloud.watch", "lost")
+on("cloud gone", "cursor_agent.cloud.watch", "gone")
 on("cloud watched", "cursor_agent.chat.statusline", "set_cloud")
 
 -- An mcp.json was saved.
@@ -42,16 +45,26 @@ on("mcp saved", "cursor_agent.mcp", "changed")
 on("chat started", "cursor_agent.decide.attention", "setup")
 on("chat started", "cursor_agent.decide.typed", "setup")
 on("chat started", "cursor_agent.chat.mksession", "setup")
+on("chat started", "cursor_agent.chat.foreign", "setup")
 on("chat started", "cursor_agent.agents.approval", "tell_once")
+on("chat started", "cursor_agent.chat.welcome", "on_started")
+
+-- There is more than one chat: a card says which of them asks.
+on("another chat", "cursor_agent.decide", "redraw")
 
 -- An entry of a chat is new, or has changed.
+on("chat entry", "cursor_agent.chat.titles", "on_entry")
+on("chat entry", "cursor_agent.chat.welcome", "on_entry")
 on("chat entry", "cursor_agent.chat.follow_agent", "on_entry")
 on("chat entry", "cursor_agent.chat.image", "on_entry")
 
 -- A chat has another status.
+on("chat status", "cursor_agent.chat.titles", "on_status")
 on("chat status", "cursor_agent.agents.failure", "on_status")
 on("chat status", "cursor_agent.files.watch", "on_status")
+on("chat status", "cursor_agent.chat.rows", "on_status")
 on("chat status", "cursor_agent.chat.winbar", "on_status")
+on("chat status", "cursor_agent.chat.welcome", "on_status")
 on("chat status", "cursor_agent.chat.progress", "on_status")
 on("chat status", "cursor_agent.prompt", "on_status")
 on("chat status", "cursor_agent.prompt.queue", "refresh")
@@ -65,6 +78,7 @@ on("conflict changed", "cursor_agent.decide", "redraw")
 
 -- A chat is gone.
 on("chat closed", "cursor_agent.files.watch", "on_closed")
+on("chat gone", "cursor_agent.chat.winbar", "redraw_others")
 
 events.on_failure = function(event, problem)
   local say = event == "action" and "a key could not do what it is for: %s"

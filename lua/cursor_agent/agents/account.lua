@@ -1,4 +1,4 @@
--- Logs out of an agent, and deletes a past session.
+-- Logs out of an agent.
 
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
@@ -36,17 +36,6 @@ function M.logout(chat)
   local failed = ("%s did not log out"):format(chat.agent)
   local answered = notify.unless_answered(chat.agent, "logout")
   return tell(request, refused, answered, ("logged out of %s"):format(chat.agent), failed)
-end
-
----Deletes a past session for good, where the agent offers that.
----@param chat cursor_agent.Chat
----@param id string
----@return boolean?, string?
-function M.delete_session(chat, id)
-  local request, refused = bridge.delete_session(chat.key, id)
-  local answered = notify.unless_answered(chat.agent, "session/delete")
-  local done, failed = ("session %s was deleted"):format(id), ("session %s was not deleted"):format(id)
-  return tell(request, refused, answered, done, failed)
 end
 
 return M

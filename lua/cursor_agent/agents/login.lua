@@ -1,51 +1,176 @@
--- Logs in to an agent: runs its own login in a terminal window, then lets the session go on.
+-- Logs in to an agent by one of the ways it has: its own login in a terminal window, or one it does when it is asked to.
 
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 
 local M = {}
 
----@param chat cursor_agent.Chat? without one, the agent for new chats is logged in to
+---@class (exact) cursor_agent.login.Job
+---@field name string of the agent
+---@field chat cursor_agent.Chat?
+---@field env table<string, string> what the agent runs in, its login does too: a proxy, another home
+---@field ways cursor_agent.Login[]
+---@field refused boolean its last prompt was refused for want of a login
+
+---What is left to do when a login failed.
+---@param job cursor_agent.login.Job
+---@param failed cursor_agent.Login
+---@return string
+local function next_step(job, failed)
+  local others = {} ---@type string[]
+  for _, way in ipairs(job.ways) do
+    if way ~= failed then
+      others[#others + 1] = way.name
+    end
+  end
+  if #others == 0 then
+    return "\n  :CursorAgent login tries again"
+  end
+  return "\n  :CursorAgent login has other ways: " .. table.concat(others, " · ")
+end
+
+---@param job cursor_agent.login.Job
+local function done(job)
+  local again = job.refused and ": :CursorAgent retry sends the prompt again" or ""
+  notify.notify(("logged in to %s%s"):format(job.name, again))
+end
+
+---@param job cursor_agent.login.Job
+---@param way cursor_agent.Login
 ---@return boolean?, string?
-function M.open(chat)
-  local ready, why = bridge.load()
-  if not ready then
-    return nil, why
+local function in_terminal(job, way)
+  local line = table.concat(way.command, " ")
+  if vim.fn.executable(way.command[1]) == 0 then
+    return nil, ("cannot run `%s`: `%s` is not on your PATH"):format(line, way.command[1])
   end
-  local agent, name = require("cursor_agent.config").agent(chat and chat.agent)
-  local spec = agent and require("cursor_agent.agents.presets").spec(name, agent)
-  local login = chat and chat.status.login
-  if not chat and spec and spec.login_command then
-    login = { command = spec.login_command, label = table.concat(spec.login_command, " ") }
-  end
-  if not login then
-    return nil, ("%s has no login that runs in a terminal"):format(name)
-  end
-  if #login.command == 0 then
-    -- Nothing to run: the label says what to set, and where.
-    return nil, login.label
-  end
-  if vim.fn.executable(login.command[1]) == 0 then
-    return nil, ("cannot run `%s`: `%s` is not on your PATH"):format(table.concat(login.command, " "), login.command[1])
-  end
-  -- What the agent runs in, its login does too: a proxy, another home.
-  local env = spec and spec.env or {}
-  require("cursor_agent.window.terminal").open(login.command, {
+  local chat = job.chat
+  require("cursor_agent.window.terminal").open(way.command, {
     cwd = chat and chat.cwd or nil,
-    env = vim.tbl_extend("force", env, login.env or {}),
+    env = vim.tbl_extend("force", job.env, way.env or {}),
     on_exit = function(status, close)
       if status == 0 then
-        notify.notify(("logged in to %s"):format(name))
+        done(job)
         if chat then
           bridge.logged_in(chat.key)
         end
         close()
       else
-        notify.notify(("`%s` ended with exit code %d"):format(table.concat(login.command, " "), status), "error")
+        notify.notify(("`%s` ended with exit code %d%s"):format(line, status, next_step(job, way)), "error")
       end
     end,
   })
   return true
+end
+
+---@param job cursor_agent.login.Job
+---@param way cursor_agent.Login
+---@return boolean?, string?
+local function by_itself(job, way)
+  local chat = assert(job.chat)
+  local request, why = bridge.log_in(chat.key, assert(way.id))
+  if not request then
+    return nil, why
+  end
+  notify.notify(("%s logs in by %s: it may open your browser"):format(job.name, way.name))
+  bridge.await(request, function(ok, value)
+    if ok then
+      require("cursor_agent.agents.presets").remember_login(job.name, assert(way.id))
+      done(job)
+    else
+      local text = "%s did not log in by %s: %s%s"
+      notify.notify(text:format(job.name, way.name, tostring(value), next_step(job, way)), "error")
+    end
+  end)
+  return true
+end
+
+---@param job cursor_agent.login.Job
+---@param way cursor_agent.Login
+---@return boolean?, string?
+local function take(job, way)
+  if #way.command > 0 then
+    return in_terminal(job, way)
+  elseif way.itself then
+    return by_itself(job, way)
+  end
+  -- Nothing to run: the label says what to set, and where.
+  return nil, way.label
+end
+
+---@param job cursor_agent.login.Job
+local function ask(job)
+  vim.ui.select(job.ways, {
+    prompt = ("Log in to %s by"):format(job.name),
+    kind = "cursor_agent_login",
+    ---@param way cursor_agent.Login
+    format_item = function(way)
+      local more = way.description or #way.command > 0 and way.id and table.concat(way.command, " ") or nil
+      return more and more ~= way.name and ("%s · %s"):format(way.name, more) or way.name
+    end,
+  }, function(way)
+    if way then
+      notify.report(take(job, way))
+    end
+  end)
+end
+
+---The ways to log in to a chat's agent, or to the one for new chats.
+---@param chat cursor_agent.Chat?
+---@return cursor_agent.login.Job
+local function look(chat)
+  local agent, name = require("cursor_agent.config").agent(chat and chat.agent)
+  local spec = agent and require("cursor_agent.agents.presets").spec(name, agent)
+  local ways = chat and chat.status.logins or {}
+  if #ways == 0 and spec and spec.login_command then
+    -- The agent has not said which it has.
+    local line = table.concat(spec.login_command, " ")
+    ways = { { name = line, itself = false, command = spec.login_command, label = line } }
+  end
+  local refused = chat ~= nil and chat.status.needs_login and chat.status.state == "idle"
+  return { name = name, chat = chat, env = spec and spec.env or {}, ways = ways, refused = refused }
+end
+
+---The names of the ways there are, for completion.
+---@param chat cursor_agent.Chat?
+---@return string[]
+function M.ids(chat)
+  local ids = {} ---@type string[]
+  for _, way in ipairs(chat and chat.status.logins or {}) do
+    ids[#ids + 1] = way.id
+  end
+  return ids
+end
+
+---Logs in; where there are several ways, the user is asked which.
+---@param chat cursor_agent.Chat? without one, the agent for new chats is logged in to
+---@param id string? which way: its id or its name
+---@return boolean?, string?
+function M.open(chat, id)
+  local ready, why = bridge.load()
+  if not ready then
+    return nil, why
+  end
+  local job = look(chat)
+  if id then
+    for _, way in ipairs(job.ways) do
+      if way.id == id or way.name == id then
+        return take(job, way)
+      end
+    end
+    return nil, ("%s has no login `%s`: :CursorAgent login shows which there are"):format(job.name, id)
+  end
+  if #job.ways > 1 then
+    ask(job)
+    return true
+  elseif job.ways[1] then
+    return take(job, job.ways[1])
+  elseif not chat then
+    return nil,
+      ("%s says in a chat how to log in: :CursorAgent new %s, then :CursorAgent login"):format(job.name, job.name)
+  elseif chat.status.state == "starting" and not chat.status.needs_login then
+    return nil, ("%s is still starting: :CursorAgent login knows more when it has"):format(job.name)
+  end
+  return nil, ("%s offers no login: log in to it outside Neovim, then :CursorAgent restart"):format(job.name)
 end
 
 return M

@@ -96,14 +96,12 @@ M.agents = {
   },
   gemini = {
     command = { "gemini", "--acp" },
-    auth_order = { "oauth-personal" },
     login_command = { "gemini" },
     version_command = { "gemini", "--version" },
     install_hint = "npm install -g @google/gemini-cli",
   },
   codex = {
     command = { "codex-acp" },
-    auth_order = { "chat-gpt" },
     version_command = { "codex-acp", "--version" },
     install_hint = "npm install -g @agentclientprotocol/codex-acp",
   },
@@ -125,6 +123,72 @@ M.agents = {
     version_command = { "qwen", "--version" },
     install_hint = "npm install -g @qwen-code/qwen-code",
   },
+  vibe = {
+    command = { "vibe-acp" },
+    login_command = { "vibe", "--setup" },
+    version_command = { "vibe-acp", "--version" },
+    install_hint = "uv tool install mistral-vibe, then run `vibe --setup`",
+  },
+  copilot = {
+    command = { "copilot", "--acp" },
+    login_command = { "copilot", "login" },
+    version_command = { "copilot", "--version" },
+    install_hint = "npm install -g @github/copilot, then run `copilot login`",
+  },
+  kimi = {
+    command = { "kimi", "acp" },
+    login_command = { "kimi", "login" },
+    version_command = { "kimi", "--version" },
+    install_hint = "npm install -g @moonshot-ai/kimi-code, then run `kimi login`",
+  },
+  auggie = {
+    command = { "auggie", "--acp" },
+    login_command = { "auggie", "login" },
+    version_command = { "auggie", "--version" },
+    install_hint = "npm install -g @augmentcode/auggie, then run `auggie login`",
+  },
+  cline = {
+    command = { "cline", "--acp" },
+    login_command = { "cline", "auth" },
+    version_command = { "cline", "version" },
+    install_hint = "npm install -g cline, then run `cline auth`",
+  },
+  droid = {
+    command = { "droid", "exec", "--output-format", "acp" },
+    login_command = { "droid" },
+    version_command = { "droid", "--version" },
+    install_hint = "npm install -g @factory/cli, then run `droid` and log in",
+  },
+  qoder = {
+    command = { "qodercli", "--acp" },
+    login_command = { "qodercli", "login" },
+    version_command = { "qodercli", "--version" },
+    install_hint = "npm install -g @qoder-ai/qodercli, then run `qodercli login`",
+  },
+  kilo = {
+    command = { "kilo", "acp" },
+    login_command = { "kilo", "auth", "login" },
+    version_command = { "kilo", "--version" },
+    install_hint = "npm install -g @kilocode/cli, then run `kilo auth login`",
+  },
+  grok = {
+    command = { "grok", "agent", "stdio" },
+    login_command = { "grok", "login" },
+    version_command = { "grok", "--version" },
+    install_hint = "npm install -g @xai-official/grok, then run `grok login`",
+  },
+  pi = {
+    command = { "pi-acp" },
+    login_command = { "pi" },
+    version_command = { "pi", "--version" },
+    install_hint = "npm install -g pi-acp @mariozechner/pi-coding-agent, then run `pi` and log in with /login",
+  },
+  ["fast-agent"] = {
+    command = { "fast-agent-acp" },
+    login_command = { "fast-agent", "setup" },
+    version_command = { "fast-agent-acp", "--version" },
+    install_hint = "uv tool install fast-agent-acp, then set the key of a provider such as ANTHROPIC_API_KEY",
+  },
 }
 
 ---What installs an agent, in a shell.
@@ -138,9 +202,20 @@ M.install_commands = {
   opencode = "npm install -g opencode-ai",
   goose = "npm install -g @aaif/goose",
   qwen = "npm install -g @qwen-code/qwen-code",
+  vibe = "uv tool install mistral-vibe",
+  copilot = "npm install -g @github/copilot",
+  kimi = "npm install -g @moonshot-ai/kimi-code",
+  auggie = "npm install -g @augmentcode/auggie",
+  cline = "npm install -g cline",
+  droid = "npm install -g @factory/cli",
+  qoder = "npm install -g @qoder-ai/qodercli",
+  kilo = "npm install -g @kilocode/cli",
+  grok = "npm install -g @xai-official/grok",
+  pi = "npm install -g pi-acp @mariozechner/pi-coding-agent",
+  ["fast-agent"] = "uv tool install fast-agent-acp",
 }
 
----What one should know of an agent before one relies on it, for `:checkhealth` and the help.
+---What to know of an agent before relying on it, for `:checkhealth` and the help.
 ---@type table<string, string>
 M.notes = {
   cursor = "Writes files by itself, without asking, and sees only what is saved. Setting a model changes Cursor's own setting for good.",
@@ -149,12 +224,89 @@ M.notes = {
   cloud = "A chat with a cloud agent: the first prompt starts it on the repository and the branch you are in. Needs CURSOR_API_KEY "
     .. "or `cloud.api_key`; see |cursor-agent-cloud|.",
   claude = "Needs Node.js. `:CursorAgent login` offers the subscription or the console.",
-  gemini = "Uses GEMINI_API_KEY when it is set, a Google login otherwise. Cannot go on with a past session.",
+  gemini = "Uses GEMINI_API_KEY when it is set, a Google login otherwise. Does not list past sessions; stored ones "
+    .. "are loaded by their id.",
   codex = "Uses OPENAI_API_KEY or CODEX_API_KEY when set, a ChatGPT login otherwise. Rejecting ends the turn.",
   goose = 'Runs tools without asking unless its mode says otherwise: `agents.goose.mode = "smart_approve"`. '
     .. "Does not stop when asked to: after a few seconds the plugin offers a restart.",
   qwen = 'Starts in a mode that asks for little; `agents.qwen.mode = "default"` asks. Log in inside it with `/auth`.',
+  vibe = "Needs Python 3.12. Uses MISTRAL_API_KEY when it is set.",
+  copilot = "Needs Node.js 22 and a Copilot subscription.",
+  kimi = "The package of the same name on PyPI is discontinued.",
+  auggie = "Needs an Augment account: without `auggie login` in a shell no session starts.",
+  cline = "Has three logins of its own beside `cline auth`: `:CursorAgent login` asks which.",
+  droid = "Uses FACTORY_API_KEY when it is set.",
+  qoder = "Needs a Qoder account.",
+  kilo = "A fork of OpenCode: keys of any provider, or a Kilo account.",
+  grok = "Uses XAI_API_KEY when it is set.",
+  pi = "An adapter: it runs `pi`, which has to be on your PATH. Runs tools without asking.",
+  ["fast-agent"] = 'Needs a model: `agents["fast-agent"].command = { "fast-agent-acp", "--model", "sonnet" }`.',
 }
+
+---How an agent is logged in to, where its preset has no command for it.
+---@type table<string, string>
+M.logins = {
+  cloud = "CURSOR_API_KEY",
+  claude = ":CursorAgent login",
+  codex = ":CursorAgent login",
+}
+
+---What a session with an agent can do, as it said itself when it was tried: load a past session, list and resume them, fork one,
+---take images. One that is not here was not started yet.
+---@type table<string, string[]>
+M.abilities = {
+  cursor = { "load", "list", "image" },
+  ["cursor-headless"] = { "load", "list", "resume", "image" },
+  demo = { "load", "list", "image" },
+  cloud = { "load", "list", "image" },
+  claude = { "load", "list", "resume", "fork", "image" },
+  gemini = { "load", "image" },
+  codex = { "load", "list", "resume", "fork", "image" },
+  qwen = { "load", "list", "resume", "image" },
+  copilot = { "load", "list", "image" },
+  kimi = { "load", "list", "resume", "fork", "image" },
+  auggie = { "load", "list", "image" },
+  cline = { "load", "image" },
+  qoder = { "load", "list", "resume", "fork", "image" },
+  grok = { "load", "list", "resume" },
+}
+
+---Other plugins, and how the chat gets on with each.
+---@type { name: string, how: string }[]
+M.companions = {
+  { name = "blink.cmp", how = "is given the prompt's source, above its own" },
+  { name = "nvim-cmp", how = "is given the prompt's source, before its own" },
+  { name = "mini.completion", how = "is switched off in the prompt" },
+  { name = "nvim-notify", how = "shows the plugin's messages" },
+  { name = "oil, telescope", how = "what they open in the chat is in the code window" },
+  { name = "mini.pick, fzf-lua", how = "what they open in the chat is in the code window" },
+  { name = "neo-tree", how = "likewise; `reveal` belongs in a code window" },
+  { name = "snacks.scroll", how = "is switched off in the chat" },
+  { name = "mini.animate", how = "is switched off in the chat" },
+  { name = "lualine", how = "has an extension: `cursor_agent`" },
+  { name = "lazy.nvim", how = "`:Lazy reload` keeps chats, drafts and turns" },
+  { name = "conform.nvim", how = "formats what was edited, when a turn ends" },
+}
+
+---Agents and what stands in one row of the help's table about each: name, command, install command, login, abilities.
+---@return { name: string, command: string, install: string, login: string, can: string }[]
+function M.rows()
+  local rows = {} ---@type { name: string, command: string, install: string, login: string, can: string }[]
+  for name, agent in vim.spairs(M.agents) do
+    -- The programs of the plugin's own are shown without the directory it happens to be in.
+    local function shown(command)
+      return (table.concat(command, " "):gsub("^.*/lib/cursor%-agent%-", "lib/cursor-agent-"))
+    end
+    rows[#rows + 1] = {
+      name = name,
+      command = shown(agent.command),
+      install = M.install_commands[name] or "comes with the plugin",
+      can = table.concat(M.abilities[name] or { "not tried" }, ", "),
+      login = M.logins[name] or agent.login_command and shown(agent.login_command) or "none",
+    }
+  end
+  return rows
+end
 
 ---Environment variables that make one way of logging in the right one.
 ---@type table<string, { [1]: string, [2]: string }[]>
@@ -163,6 +315,32 @@ local KEYS = {
   gemini = { { "GOOGLE_GENAI_USE_VERTEXAI", "vertex-ai" }, { "GEMINI_API_KEY", "gemini-api-key" } },
   qwen = { { "OPENAI_API_KEY", "openai" } },
 }
+
+---Where the logins are kept that were chosen among several.
+local CHOSEN = "logins"
+
+local chosen_before ---@type table<string, string>? by agent
+
+---As they were when they were first asked for: an agent is told by how it is started, and must not become another one.
+---@return table<string, string>
+local function chosen()
+  if not chosen_before then
+    chosen_before = {}
+    for name, id in pairs(require("cursor_agent.files.store").read(CHOSEN)) do
+      chosen_before[name] = type(id) == "string" and id or nil
+    end
+  end
+  return chosen_before
+end
+
+---Keeps the login the user chose: the next Neovim uses it without asking.
+---@param name string
+---@param id string
+function M.remember_login(name, id)
+  require("cursor_agent.files.store").update(CHOSEN, function(value)
+    value[name] = id
+  end)
+end
 
 ---@param name string
 ---@param agent cursor_agent.Agent
@@ -175,6 +353,7 @@ local function auth_order(name, agent)
     end
   end
   vim.list_extend(order, agent.auth_order or {})
+  order[#order + 1] = chosen()[name]
   return #order > 0 and order or nil
 end
 

@@ -51,7 +51,7 @@ function M.save(chat, path)
   local private = require("cursor_agent.files.private")
   local ok, failed = private.make_dir(vim.fs.dirname(path))
   if ok then
-    local lines = bridge.log(chat.key)
+    local lines = bridge.log(chat.key) or {}
     lines[#lines + 1] = ""
     ok, failed = private.create(path, table.concat(lines, "\n"))
   end
@@ -145,7 +145,7 @@ function M.open(chat, method)
     return nil, why
   end
   method = method ~= "" and method or nil
-  local rows = bridge.log_rows(chat.key, method)
+  local rows = bridge.log_rows(chat.key, method) or {}
   if #rows == 0 then
     return nil,
       method and ("no message of %s was exchanged"):format(method) or "nothing was exchanged with the agent yet"
@@ -168,13 +168,15 @@ function M.open(chat, method)
   vim.wo.wrap = false
   -- One line has no room for both.
   vim.wo.winbar = vim.api.nvim_win_get_height(0) > 1
-      and " wire log  <CR> whole message · f filter · s save · r refresh · q close · g? keys%<"
+      and " protocol log  <CR> whole message · f filter · s save · r refresh · q close · g? keys%<"
     or ""
   vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
   for i, row in ipairs(rows) do
     vim.api.nvim_buf_set_extmark(buf, NS, i - 1, 9, { end_col = 54, hl_group = GROUPS[row.what], strict = false })
   end
   vim.api.nvim_win_set_cursor(0, { #rows, 0 })
+  -- As many rows in sight as fit: a filter may have left few.
+  vim.cmd("normal! zb")
   return true
 end
 

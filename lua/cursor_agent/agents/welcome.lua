@@ -74,7 +74,7 @@ local function offer(name, go)
     end)
   end
   vim.ui.select(items, {
-    prompt = ("The agent %s is not installed: there is no program `%s`"):format(
+    prompt = ("The agent %s is not installed: `%s` is not on your PATH"):format(
       name,
       presets.missing_program(presets.agents[name])
     ),

@@ -5,7 +5,7 @@ local paths = require("cursor_agent.bridge.paths")
 local M = {}
 
 ---The interface this Lua code speaks; the library of another number is refused by name.
-local ABI = 6
+local ABI = 7
 
 ---What is left of a turn at exit gets this long before the agents are killed.
 local SHUTDOWN_GRACE_MS = 300
@@ -25,7 +25,7 @@ local function open_library()
   local path = paths.library()
   local rebuild = "`:CursorAgent build` installs it; `:checkhealth cursor_agent` shows more."
   if not vim.uv.fs_stat(path) then
-    return nil, ("the library %s is not built.\n  %s"):format(path, rebuild)
+    return nil, ("run `:CursorAgent build`: the library is not built\n  %s\n  %s"):format(path, rebuild)
   end
   local entry, why = package.loadlib(path, "luaopen_cursor_agent")
   if not entry then
@@ -49,8 +49,21 @@ local function open_library()
   return native
 end
 
+---The library that an earlier load of the plugin has started in this Neovim.
+---@return cursor_agent.Native?
+local function running()
+  local native = package.loaded["cursor_agent_native"] ---@type cursor_agent.Native?
+  return type(native) == "table" and native.abi == ABI and vim.g.cursor_agent_started and native or nil
+end
+
 ---Runs on the main state; called only by `get`, through `:lua`.
 function M.load_on_main_state()
+  local before = running()
+  if before then
+    opened, loaded = true, before
+    M.on_loaded()
+    return
+  end
   local ok, native, why = pcall(open_library)
   if not ok then
     native, why = nil, tostring(native)
@@ -61,7 +74,8 @@ function M.load_on_main_state()
   end
   local started, problem = pcall(native.start, {
     on_wake = vim.schedule_wrap(function()
-      M.on_wake()
+      -- Whichever is loaded: the library stays when the plugin is loaded again, and calls this for as long as it lives.
+      require("cursor_agent.bridge.native").on_wake()
     end),
     log_path = paths.log(),
   })
@@ -70,6 +84,7 @@ function M.load_on_main_state()
     return
   end
   loaded = native
+  vim.g.cursor_agent_started = true
   M.on_loaded()
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_native", {}),

@@ -5,6 +5,8 @@
 ---A session's key: ours, a small number, valid from `open` on. The agent's own id comes later, in `status`.
 ---@alias cursor_agent.Key integer
 
+---@alias cursor_agent.Unlock fun()|false|nil
+
 ---@class (exact) cursor_agent.Native
 ---@field abi integer the number `native.lua` compares
 ---@field version string
@@ -20,7 +22,7 @@
 ---@field queue_move fun(key: cursor_agent.Key, prompt: integer, to: integer): boolean?, string? `to` counts from 1
 ---@field queue_send_now fun(key: cursor_agent.Key, prompt: integer): boolean?, string? cancels the running turn, sends this one next
 ---@field cancel fun(key: cursor_agent.Key): boolean?, string?
----@field restart fun(key: cursor_agent.Key): boolean?, string? kills the process if it runs, starts it anew, goes on with the session
+---@field restart fun(key: cursor_agent.Key): boolean?, string? kills the process if it runs, starts it again, continues with the session
 ---@field stop fun(key: cursor_agent.Key): boolean?, string? ends the process; the transcript stays
 ---@field set_mode fun(key: cursor_agent.Key, id: string): boolean?, string?
 ---@field set_model fun(key: cursor_agent.Key, id: string): boolean?, string?
@@ -35,7 +37,7 @@
 ---@field merge fun(want: "merged"|"marked"|"places", texts: cursor_agent.merge.Texts): table?, integer? `ours`, `theirs` and, where known, `basis`, `base`, `disk`; hunks of `ours`, or cursor_agent.MergePlace[] and how many there are; nothing where the texts collide
 ---@field merge_later fun(want: string, texts: cursor_agent.merge.Texts): integer?, string? the same on the runtime; a `result` change says when
 ---@field merge_take fun(id: integer): table?, integer? what came of that; once
----@field logged_in fun(key: cursor_agent.Key) a login in a terminal ended well: go on
+---@field logged_in fun(key: cursor_agent.Key): boolean?, string? a login in a terminal ended well: go on
 ---@field list_sessions fun(key: cursor_agent.Key): integer?, string? asks; the answer is a `result` change with this number
 ---@field cli_config fun(env: table<string, string>): integer?, string? reads Cursor's own settings as an agent with these variables would; the answer is a `result` change
 ---@field sign_in fun(spec: cursor_agent.OpenSpec): cursor_agent.SignIn? the key or token an agent would be started with
@@ -49,40 +51,66 @@
 ---@field mcp_tools fun(output: string): cursor_agent.mcp.Tool[] reads the output of `agent mcp list-tools`
 ---@field notice fun(key: cursor_agent.Key, text: string): boolean?, string? adds a line to the transcript
 ---@field delete_session fun(key: cursor_agent.Key, session_id: string): integer?, string?
+---@field log_in fun(key: cursor_agent.Key, method: string): integer?, string? asks the agent to log in by one of its own methods; a `result` change says how it went
 ---@field logout fun(key: cursor_agent.Key): integer?, string?
 ---@field status fun(key: cursor_agent.Key): cursor_agent.Status?
 ---@field pending fun(key: cursor_agent.Key?): cursor_agent.Decision[] of one session, or of all; oldest first
 ---@field retell fun(key: cursor_agent.Key) tells of all entries again, in pieces, for a buffer that is empty
----@field transcript fun(key: cursor_agent.Key): cursor_agent.Entry[] whole, nothing cut
----@field masked_transcript fun(key: cursor_agent.Key): cursor_agent.Entry[] the same, secrets removed
+---@field transcript fun(key: cursor_agent.Key): cursor_agent.Entry[]? whole, nothing cut
+---@field masked_transcript fun(key: cursor_agent.Key): cursor_agent.Entry[]? the same, secrets removed
 ---@field learn fun(spec: cursor_agent.OpenSpec) takes note of the secrets in an agent's environment and command
 ---@field redact fun(text: string): string the text, secrets removed
 ---@field resolve fun(path: string): string an absolute path with its links followed, as rules see it
+---@field lock fun(path: string): cursor_agent.Unlock, string? locks a file until what it returns is called; false while another process has it
 ---@field entry fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry, whole: outputs, diffs, raw input and output
 ---@field told fun(key: cursor_agent.Key, entry: integer): cursor_agent.Entry? one entry as far as changes have told of it
----@field changes fun(key: cursor_agent.Key): cursor_agent.FileChange[]
----@field log fun(key: cursor_agent.Key, method: string?): string[] the wire log of the session's agent, secrets removed, one JSON object a line
----@field log_rows fun(key: cursor_agent.Key, method: string?): cursor_agent.LogRow[] the same, at a glance
+---@field changes fun(key: cursor_agent.Key): cursor_agent.FileChange[]? nil: there is no such session
+---@field log fun(key: cursor_agent.Key, method: string?): string[]? the protocol log of the session's agent, secrets removed, one JSON object a line
+---@field log_rows fun(key: cursor_agent.Key, method: string?): cursor_agent.LogRow[]? the same, at a glance
 ---@field log_message fun(key: cursor_agent.Key, row: integer, method: string?): string? one message of `log_rows`, whole, indented
 ---@field review_setup fun(keeping: { dir: string?, max_bytes: integer, max_days: integer }): boolean?, string? where checkpoints go, and how much is kept
 ---@field review_files fun(key: cursor_agent.Key?): cursor_agent.ReviewFile[] files with anything undecided
 ---@field review_hunks fun(select: cursor_agent.ReviewSelect, lines: boolean?): cursor_agent.ReviewHunk[] by path and line; with `lines`, the old lines
 ---@field review_keep fun(select: cursor_agent.ReviewSelect): { [1]: integer, [2]: string[] } how many hunks, of which files
 ---@field review_undo fun(select: cursor_agent.ReviewSelect): cursor_agent.Undone brings the old lines back on disk
----@field review_buffer fun(path: string, text: string?, state: string) a buffer has this text, or that of the file in this state (`files/loaded.lua`)
----@field review_went fun(path: string, steps: [boolean, string][], text: string?, state: string): boolean what a buffer went through before the library knew of it: whether an agent did it, and the text
----@field review_mine fun(path: string, text: string) the user decided that a buffer has this text, and none of what an agent wrote last
----@field review_buffer_later fun(path: string, text: string, state: string): integer?, string? the same of a long text, done when a `result` of this number comes
+---@field review_took fun(path: string, taking: cursor_agent.Taking): boolean a buffer has taken in what its file has become, or was read; whether the file is under review
+---@field review_has_buffer fun(path: string): boolean? whether a buffer has told what it has of a file under review
+---@field review_seen fun(path: string, state: string): boolean whether a file under review was seen in this state
+---@field review_took_later fun(path: string, taking: cursor_agent.Taking): integer?, string? the same of a long text, done when a `result` of this number comes
+---@field review_text_later fun(path: string, text: string): integer?, string? a long buffer has this text, by the user's doing, likewise
 ---@field review_typed fun(path: string, first: integer, last: integer, lines: string[]) lines `first` to behind `last`, from 0, became these
 ---@field review_unloaded fun(path: string) no buffer has the file any more
----@field review_wrote fun(path: string, saved: boolean) the user saved a file, or it was changed by something of theirs
+---@field review_saved fun(path: string, state: string) the user saved a file from its buffer
+---@field review_wrote fun(path: string) something of the user's changed a file on disk
 ---@field review_noticed fun(path: string, bytes: string, state: string) a file was changed to this while a turn runs there
 ---@field review_commits fun() something may have been committed
 ---@field review_words fun(old: string, new: string): { [1]: [integer, integer][], [2]: [integer, integer][] } bytes of each that the other has not
 ---@field checkpoints fun(session_id: string?): cursor_agent.Checkpoint[]?, string? newest first
 ---@field checkpoint_preview fun(id: string): cursor_agent.CheckpointFile[]?, string?
 ---@field restore fun(id: string, what: { files: string[]?, force: boolean?, unsaved: string[]? }): { restored: string[], kept: string[], failed: string[] }?, string?
+---@field memory_setup fun(settings: { dir: string?, max_age_days: integer, max_mb: integer }): boolean?, string? where conversations are stored; without `dir`, nowhere
+---@field stored_sessions fun(which: cursor_agent.past.Which): integer?, string? conversations stored here and by Cursor's CLI; a `result` change has `{ sessions, problems }`
+---@field merge_sessions fun(stored: cursor_agent.PastSession[], listed: table[]): cursor_agent.PastSession[] both, each once, with what is open now
+---@field stored_preview fun(id: string, which: cursor_agent.past.Which): integer?, string? the last lines of a conversation; a `result` change has them
+---@field search fun(text: string, which: cursor_agent.past.Which): integer?, string? lines that hold a text; a `result` change has them
+---@field rename_session fun(id: string, name: string): integer?, string? a name of the user's; a `result` change says when
+---@field forget_session fun(id: string): integer?, string? deletes what is stored of it; a `result` change has how many files
+---@field fork_session fun(key: cursor_agent.Key): cursor_agent.Key?, string? another session that begins as a copy of one
+---@field drop_carry fun(key: cursor_agent.Key): boolean?, string? the old conversation is not attached to the next prompt
 ---@field test_error fun(how: "error"|"panic"|"type", n: integer?) raises, for the tests of the bridge
+
+---What a buffer says when it has taken in what its file has become.
+---@class (exact) cursor_agent.Taking
+---@field state string the state of the file (`files/loaded.lua`)
+---@field bytes string? what the file has
+---@field base string? what it had when the buffer was last in step with it
+---@field made boolean? there was no file
+---@field before string? what the buffer had just before
+---@field text string? what it has now; without it and the next two, what the file has
+---@field edits cursor_agent.merge.Hunk[]? which of its lines became which
+---@field same boolean? it has what it had
+---@field key cursor_agent.Key? whose doing it is, where it is an agent's
+---@field turn integer?
 
 ---Which hunks are meant; what is not said does not matter, but something has to be said.
 ---@class (exact) cursor_agent.ReviewSelect
@@ -170,7 +198,7 @@
 ---@field command string[]
 ---@field env table<string, string>? on top of Neovim's own environment
 ---@field cwd string absolute
----@field auth_method string? what to call `authenticate` with where a session is refused; without it, the first method that needs no terminal
+---@field auth_method string? what to call `authenticate` with where a session is refused; without it, the only method
 ---@field auth_order string[]? others, best first
 ---@field login_command string[]? what `:CursorAgent login` runs in a terminal
 ---@field install_hint string? what to do when the program is not found
@@ -186,8 +214,6 @@
 ---@field additional_directories string[]?
 ---@field lookup boolean? only to look something up: no session is made
 
----@alias cursor_agent.State "stopped"|"starting"|"idle"|"running"|"waiting"|"failed"
-
 ---A place where unsaved text and an agent's text collide.
 ---@class (exact) cursor_agent.MergePlace
 ---@field mine integer the first line of the buffer's, from 1
@@ -197,6 +223,9 @@
 ---@field hidden integer lines left out
 
 -- Written by `make doc` from the Rust types, to the end of the file. Change those.
+
+---How a session is.
+---@alias cursor_agent.State "stopped"|"starting"|"idle"|"running"|"waiting"|"failed"
 
 ---A session at a glance.
 ---@class (exact) cursor_agent.Status
@@ -215,7 +244,9 @@
 ---@field pending integer Decisions that wait.
 ---@field queued integer
 ---@field queue cursor_agent.QueuedPrompt[]
----@field title string?
+---@field title string? What it is called: by the user, by the agent, or else after the first prompt.
+---@field title_from "user"|"agent"|"prompt"? Who named it.
+---@field carry string? An old conversation that is attached to the next prompt, as the transcript will name it.
 ---@field usage cursor_agent.Usage?
 ---@field todos cursor_agent.Todo[]
 ---@field turns integer How many turns there were.
@@ -225,9 +256,10 @@
 ---@field not_reading boolean The agent does not read what is sent to it.
 ---@field needs_login boolean It waits for `:CursorAgent login`.
 ---@field login cursor_agent.Login? What login would run.
+---@field logins cursor_agent.Login[] The ways to log in there are, to choose from.
 ---@field sign_in cursor_agent.SignIn? The key or token that signs Cursor in.
 ---@field backend "headless"? Cursor's CLI has no `acp`, and its headless mode is used instead.
----@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
+---@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, fork: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
 ---@field error string? The message a person reads: why the agent or the last turn failed; while it is starting: that the agent has not answered for long.
 
 ---A mode, a model or a value of an option.
@@ -269,6 +301,10 @@
 
 ---What logging in takes.
 ---@class (exact) cursor_agent.Login
+---@field id string? What `authenticate` names; empty for a command of the options.
+---@field name string What to call it in a choice.
+---@field description string? What to expect of it.
+---@field itself boolean The agent does it when it is asked to: `log_in`.
 ---@field command string[] To be run in a terminal; empty when there is nothing to run.
 ---@field env table<string, string>? On top of Neovim's own environment.
 ---@field label string What to do, for people.
@@ -296,21 +332,40 @@
 
 ---An entry.
 ---@class (exact) cursor_agent.Entry
----@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
+---@field kind "agent"|"notice"|"plan"|"thought"|"tool"|"user"
+---@field context string[]? (user) Labels of what is attached to the prompt.
+---@field prompt integer? (user) Number of the user's prompt.
+---@field tool cursor_agent.ToolCall? (tool)
+---@field todos cursor_agent.Todo[]? (plan)
+---@field level "info"|"warning"|"error"? (notice)
+---@field notice string? (notice) What it is about: turn_end, policy, unknown, compaction, agent, error, restart, review, decision, memory.
+---@field stop_reason string? (notice) Of a turn_end.
+---@field tokens integer? (notice) Of a turn_end.
 ---@field text string Whole (in a change: empty when all of a message's text was handed out already); for a tool call its title, for a plan its todos as markdown.
 ---@field done boolean Nothing more will be appended.
 ---@field started_ms integer Wall clock.
 ---@field duration_ms integer?
 ---@field parent integer? The entry of the subagent's task this one belongs to.
----@field context string[]? Labels of what went along with a user's prompt.
----@field prompt integer? Number of the user's prompt.
----@field tool cursor_agent.ToolCall?
----@field todos cursor_agent.Todo[]?
----@field level "info"|"warning"|"error"?
----@field notice string? What a notice is about: turn_end, policy, unknown, compaction, agent, error, restart.
----@field stop_reason string? Of a turn_end.
----@field tokens integer? Of a turn_end.
+---@field decided cursor_agent.Decided[]? What was decided about it, in order.
 ---@field depth integer? how many tasks it stands below; set where it is drawn
+
+---A decision that is over.
+---@class (exact) cursor_agent.Decided
+---@field kind "permission"|"question"|"plan"|"conflict" `permission`, `question`, `plan` or `conflict`.
+---@field title string What was asked, in a line.
+---@field outcome string What came of it: `allowed`, `rejected`, `answered`, `skipped`, `accepted`, `cancelled`, `withdrawn`, or for a conflict the choice.
+---@field always boolean It holds for good.
+---@field by "user"|"rule"|"turn" Who or what answered: `user`, `rule`, or nothing did (`turn`).
+---@field rule string? The rule, or the earlier answer for good.
+---@field reason string? Why, in the user's words.
+---@field answers cursor_agent.Answered[]? Questions with what was answered.
+---@field plan string? The plan as it was accepted or rejected, markdown.
+---@field at_ms integer When, wall clock.
+
+---A question and its answer.
+---@class (exact) cursor_agent.Answered
+---@field question string What was asked.
+---@field answers string[] What was chosen or typed, as it was shown.
 
 ---A tool call.
 ---@class (exact) cursor_agent.ToolCall
@@ -360,25 +415,25 @@
 
 ---A piece of what a tool call shows.
 ---@class (exact) cursor_agent.ToolContent
----@field type "text"|"diff"|"terminal"|"image"|"audio"|"link"|"unknown"
----@field text string? Whole (native.entry only).
----@field head string[]? At most 12 lines of at most 400 bytes each; ANSI escapes kept.
----@field tail string[]? At most 12 more lines: the last ones, none of them in `head`.
----@field lines integer? How many lines there are.
----@field path string? Of a diff.
----@field added integer? Of a diff.
----@field removed integer? Of a diff.
----@field hunks cursor_agent.Hunk[]? Of a diff: at most 80 lines in a change, all in native.entry.
----@field hidden integer? Lines of the diff left out of `hunks`.
----@field terminal_id string?
----@field exit_code integer?
----@field signal string?
----@field running boolean?
----@field uri string?
----@field name string?
----@field mime string?
----@field bytes integer?
----@field data string? Base64 (native.entry only).
+---@field type "audio"|"diff"|"image"|"link"|"terminal"|"text"|"unknown"
+---@field text string? (text, diff, terminal, unknown) Whole (native.entry only).
+---@field head string[]? (text, terminal, unknown) At most 12 lines of at most 400 bytes each; ANSI escapes kept.
+---@field tail string[]? (text, terminal, unknown) At most 12 more lines: the last ones, none of them in `head`.
+---@field lines integer? (text, terminal, unknown) How many lines there are.
+---@field path string? (diff)
+---@field added integer? (diff)
+---@field removed integer? (diff)
+---@field hunks cursor_agent.Hunk[]? (diff) At most 80 lines in a change, all in native.entry.
+---@field hidden integer? (diff) Lines left out of `hunks`.
+---@field terminal_id string? (terminal)
+---@field exit_code integer? (terminal)
+---@field signal string? (terminal)
+---@field running boolean? (terminal)
+---@field mime string? (image, audio)
+---@field bytes integer? (image, audio)
+---@field uri string? (image, link)
+---@field data string? (image, audio) Base64 (native.entry only).
+---@field name string? (link)
 
 ---One stretch of changed lines with its surroundings.
 ---@class (exact) cursor_agent.Hunk
@@ -389,33 +444,33 @@
 
 ---A decision.
 ---@class (exact) cursor_agent.Decision
+---@field kind "conflict"|"permission"|"plan"|"question"
+---@field options cursor_agent.PermissionOption[]? (permission, conflict)
+---@field facts cursor_agent.Facts? (permission)
+---@field questions cursor_agent.Question[]? (question)
+---@field url string? (question) Of an elicitation in url mode.
+---@field plan cursor_agent.Plan? (plan)
+---@field path string? (conflict) The file.
+---@field request integer? (conflict) The write that waits for it.
 ---@field id integer
 ---@field key cursor_agent.Key
 ---@field session_id string?
 ---@field agent string
----@field kind "permission"|"question"|"plan"|"conflict"
 ---@field title string
 ---@field asked_ms integer Wall clock.
 ---@field entry integer? The tool call's entry.
 ---@field subagent string? What the subagent that asks is called.
----@field tool cursor_agent.ToolCall? Of a permission, whole.
----@field facts cursor_agent.Facts? Of a permission.
----@field places cursor_agent.Place[] Of a permission: the files it is about; `path` has links followed.
+---@field tool cursor_agent.ToolCall? The tool call it is about, whole.
+---@field places cursor_agent.Place[] The files it is about; `path` has links followed.
 ---@field revision integer Counts how often the call changed since it was asked about.
 ---@field by_editor boolean A file or a command an agent wants to reach by way of the editor.
 ---@field cwd string
----@field options cursor_agent.PermissionOption[]?
----@field questions cursor_agent.Question[]?
----@field plan cursor_agent.Plan?
----@field url string? Of an elicitation in url mode.
----@field path string? The file of a conflict.
----@field request integer? The write that waits for it.
 
 ---One of the answers a permission offers.
 ---@class (exact) cursor_agent.PermissionOption
 ---@field id string What goes back.
 ---@field name string In the agent's words.
----@field kind string `allow_once`, `allow_always`, `reject_once`, `reject_always`, or what the agent said.
+---@field kind "allow_once"|"allow_always"|"reject_once"|"reject_always"|string What it means.
 
 ---One question.
 ---@class (exact) cursor_agent.Question
@@ -485,28 +540,28 @@
 ---One thing that changed.
 ---@class (exact) cursor_agent.Change
 ---@field type "append"|"decided"|"decision"|"edited"|"editor"|"entry"|"event"|"notify"|"result"|"reviewed"|"status"|"withdrawn"
----@field key any
----@field entry integer?
----@field text string?
----@field data any
----@field name string?
----@field id integer?
----@field how "user"|"policy"|"cancelled"|"withdrawn"?
----@field request cursor_agent.EditorRequest?
----@field ok boolean?
----@field value any
----@field path string?
----@field paths string[]?
----@field level "info"|"warn"|"error"?
----@field message string?
+---@field key cursor_agent.Key? (append, entry, status, event, decision, decided, editor, edited, notify)
+---@field entry integer? (append, entry)
+---@field text string? (append)
+---@field data any (entry, status, event, decision)
+---@field name string? (event)
+---@field id integer? (decision, decided, editor, withdrawn, result)
+---@field how "user"|"policy"|"cancelled"|"withdrawn"? (decided)
+---@field request cursor_agent.EditorRequest? (editor)
+---@field ok boolean? (result)
+---@field value any (result)
+---@field path string? (edited)
+---@field paths string[]? (reviewed)
+---@field level "info"|"warn"|"error"? (notify)
+---@field message string? (notify)
 
 ---What the editor has to do.
 ---@class (exact) cursor_agent.EditorRequest
 ---@field op "read"|"write"
 ---@field path string Absolute.
----@field line integer? Read: first line, from 1.
----@field limit integer? Read: how many lines.
----@field content string? Write: the new text.
+---@field line integer? (read) First line, from 1.
+---@field limit integer? (read) How many lines.
+---@field content string? (write) The new text.
 ---@field real string? Where the path led when it was allowed.
 
 ---The editor's answer to a request of ours.
@@ -521,15 +576,16 @@
 ---What the editor hands over to be sent.
 ---@class (exact) cursor_agent.PromptSpec
 ---@field text string What the user typed.
----@field blocks cursor_agent.Block[]? What goes along.
+---@field blocks cursor_agent.Block[]? What is attached.
 ---@field open string[]? Files that buffers have: the first to be kept as they are.
 
----Something that goes along with a prompt.
+---Something attached to a prompt.
 ---@class (exact) cursor_agent.Block
----@field type "text"|"file"|"image"|"blob"? `text`, `file`, `image` or `blob`.
+---@field type "text"|"file"|"image"|"blob"|"link"? `text`, `file`, `image`, `blob` or `link`.
 ---@field label string? How the transcript names it.
 ---@field text string? Text, or the text of a file.
 ---@field path string? Absolute path of a file.
 ---@field line integer? Line the file is about.
+---@field uri string? Address of a link.
 ---@field data string? Base64.
 ---@field mime string? MIME type.

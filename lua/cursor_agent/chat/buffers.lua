@@ -2,15 +2,73 @@
 
 local M = {}
 
+---Gives a buffer another name. Neovim keeps the old one, as that of a buffer without text, which goes.
+---@param buf integer
+---@param name string
+---@return boolean renamed
+function M.rename(buf, name)
+  local before = vim.api.nvim_buf_get_name(buf)
+  -- Where the text is locked, as while an expression is evaluated, names are too.
+  if not pcall(vim.api.nvim_buf_set_name, buf, name) then
+    return false
+  end
+  for _, other in ipairs(vim.api.nvim_list_bufs()) do
+    if other ~= buf and before ~= "" and vim.api.nvim_buf_get_name(other) == before then
+      pcall(vim.api.nvim_buf_delete, other, { force = true })
+    end
+  end
+  return true
+end
+
+---The part of a name that stays the same, whatever the chat is called.
+---@param name string
+---@return string?
+function M.stem(name)
+  return name:match("^cursor%-agent://%d+/%a+")
+end
+
+---Names a buffer of a chat after what that is about.
+---@param buf integer
+---@param key cursor_agent.Key
+---@param kind "chat"|"prompt"
+---@param title string?
+---@return boolean renamed
+function M.name(buf, key, kind, title)
+  if not vim.api.nvim_buf_is_valid(buf) then
+    return false
+  end
+  -- The last part of a name is what tab lines show: a slash in a title is none of a path.
+  local about = title and ": " .. title:gsub("/", "∕") or ""
+  local name = ("cursor-agent://%d/%s%s"):format(key, kind, about)
+  return vim.api.nvim_buf_get_name(buf) ~= name and M.rename(buf, name)
+end
+
+---What other plugins look at before they scroll a buffer smoothly or draw in it: text that streams would stop following
+---its end, and each step would cost time.
+local LEFT_ALONE = {
+  snacks_scroll = false,
+  snacks_animate = false,
+  snacks_indent = false,
+  snacks_words = false,
+  minianimate_disable = true,
+  miniindentscope_disable = true,
+  minicursorword_disable = true,
+}
+
 ---@param key cursor_agent.Key
 ---@param kind "chat"|"prompt"
 ---@return integer
 function M.make(key, kind)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.b[buf].cursor_agent_key = key
-  vim.api.nvim_buf_set_name(buf, ("cursor-agent://%d/%s"):format(key, kind))
+  M.name(buf, key, kind)
+  for name, value in pairs(LEFT_ALONE) do
+    vim.b[buf][name] = value
+  end
   local bo = vim.bo[buf]
   bo.bufhidden = "hide"
+  -- `nvim -M` and `:set nomodifiable` are about files.
+  bo.modifiable = true
   bo.swapfile = false
   bo.buflisted = false
   vim.api.nvim_create_autocmd("BufUnload", {

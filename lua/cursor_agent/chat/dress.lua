@@ -5,6 +5,9 @@ local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
+---Wrapped lines are indented as far as the text of their list. Neovim 0.10 would count the bytes of a list's mark, not its cells.
+M.LIST_INDENT = vim.fn.has("nvim-0.11") == 1 and "list:-1" or "list:2"
+
 ---@param win integer
 ---@param options table<string, any>
 local function set_options(win, options)
@@ -19,6 +22,10 @@ end
 local function own_statusline(win)
   return not window.is_float(win) and vim.o.laststatus ~= 3
 end
+
+---The frame of the prompt is drawn in what Neovim draws around windows.
+local FRAME = "StatusLine:CursorAgentFrame,StatusLineNC:CursorAgentFrame,WinBar:CursorAgentFrame,WinBarNC:CursorAgentFrame,"
+  .. "EndOfBuffer:CursorAgentFrame"
 
 ---A chat in a float has the ground of other windows: that is what its text is drawn on.
 local FLOAT_GROUND = "NormalFloat:Normal,FloatBorder:WinSeparator"
@@ -46,9 +53,8 @@ function M.dress(chat, win, kind)
     wrap = true,
     linebreak = true,
     breakindent = true,
-    breakindentopt = "list:-1",
+    breakindentopt = M.LIST_INDENT,
     winfixwidth = beside and not window.is_float(win),
-    winfixbuf = true,
   })
   if kind == "chat" then
     set_options(win, {
@@ -58,23 +64,31 @@ function M.dress(chat, win, kind)
       foldtext = "",
       foldminlines = 0,
       -- A closed fold looks like the line it shows.
-      winhighlight = "Folded:CursorAgentFolded" .. (window.is_float(win) and "," .. FLOAT_GROUND or ""),
-      fillchars = "fold: ,eob: ",
+      winhighlight = "Folded:CursorAgentFolded,StatusLine:CursorAgentFrame,StatusLineNC:CursorAgentFrame"
+        .. (window.is_float(win) and "," .. FLOAT_GROUND or ""),
+      fillchars = ("fold: ,eob: ,stl:%s,stlnc:%s"):format(
+        chat.transcript.context.icons.rule,
+        chat.transcript.context.icons.rule
+      ),
       conceallevel = config.get().chat.conceal and 2 or 0,
       concealcursor = "",
       winbar = "%{%v:lua.require'cursor_agent.chat.winbar'.chat()%}",
-      statusline = own_statusline(win) and "%{%v:lua.require'cursor_agent.chat.winbar'.title()%}" or "",
+      statusline = own_statusline(win) and "%{%v:lua.require'cursor_agent.prompt.bar'.top()%}" or "",
     })
     chat.transcript:dress(win)
   else
+    local icons = chat.transcript.context.icons
+    local framed = not window.is_float(win)
     set_options(win, {
       cursorline = false,
       foldenable = false,
-      fillchars = "eob: ",
-      winfixheight = not window.is_float(win),
-      winhighlight = window.is_float(win) and FLOAT_GROUND or "",
+      fillchars = framed and ("eob:%s,stl:%s,stlnc:%s"):format(icons.gutter, icons.rule, icons.rule) or "eob: ",
+      statuscolumn = framed and ("%%#CursorAgentFrame#%s "):format(icons.gutter) or " ",
+      numberwidth = framed and 2 or 1,
+      winfixheight = framed,
+      winhighlight = framed and FRAME or FLOAT_GROUND,
       conceallevel = 0,
-      statusline = own_statusline(win) and "%=<C-s> send · g? keys " or "",
+      statusline = own_statusline(win) and "%{%v:lua.require'cursor_agent.prompt.bar'.bottom()%}" or "",
     })
     chat.prompt:dress(win)
     -- What an empty prompt says depends on the window's width.

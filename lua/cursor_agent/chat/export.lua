@@ -1,5 +1,6 @@
 -- The conversation as a markdown document.
 
+local ansi = require("cursor_agent.render.ansi")
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
 local bridge = require("cursor_agent.bridge")
@@ -20,6 +21,19 @@ local function tool_lines(entry, cwd)
   })
   local ended = tool.rejected and " (rejected)" or tool.status == "cancelled" and " (cancelled)" or ""
   local lines = { ("- %s%s"):format(vim.trim(block.lines[1]), ended), "" }
+  ---@param inside string[]
+  ---@param language string
+  local function fenced(inside, language)
+    local marks = fences.around(inside)
+    lines[#lines + 1] = ("  %s%s"):format(marks, language)
+    vim.list_extend(lines, inside)
+    vim.list_extend(lines, { "  " .. marks, "" })
+  end
+  -- A plan is quoted as it was decided.
+  local planned = false
+  for _, one in ipairs(entry.decided or {}) do
+    planned = planned or one.plan ~= nil
+  end
   for _, content in ipairs(tool.content or {}) do
     if content.type == "diff" then
       local changed = {} ---@type string[]
@@ -28,13 +42,47 @@ local function tool_lines(entry, cwd)
           changed[#changed + 1] = "  " .. item[1] .. item[2]
         end
       end
-      local marks = fences.around(changed)
-      lines[#lines + 1] = ("  %sdiff"):format(marks)
-      vim.list_extend(lines, changed)
-      vim.list_extend(lines, { "  " .. marks, "" })
+      fenced(changed, "diff")
+    elseif content.text and vim.trim(content.text) ~= "" and not planned then
+      local printed = vim.split((content.text:gsub("%s+$", "")), "\r?\n")
+      fenced(
+        vim.tbl_map(function(line)
+          return "  " .. ansi.line(line)
+        end, printed),
+        ""
+      )
+    elseif content.uri then
+      vim.list_extend(lines, { ("  <%s>"):format(content.uri), "" })
     end
   end
   return lines
+end
+
+---What was asked and decided about an entry.
+---@param entry cursor_agent.Entry
+---@return string[] paragraphs of markdown
+local function decisions(entry)
+  local said = {} ---@type string[]
+  for _, one in ipairs(entry.decided or {}) do
+    local by = one.by == "rule" and " by " .. (one.rule or "a rule") or one.by == "user" and " by you" or ""
+    local line = ("**%s %s%s%s**"):format(one.kind, one.outcome, one.always and " for good" or "", by)
+    local title = format.first_line(one.title or "", 400)
+    if one.kind ~= "permission" and title ~= "" then
+      line = ("%s: %s"):format(line, title)
+    end
+    if one.reason then
+      line = ("%s (%s)"):format(line, vim.trim(one.reason):gsub("%s+", " "))
+    end
+    for _, answered in ipairs(one.answers or {}) do
+      local question = format.first_line(answered.question, 400)
+      line = ("%s\n- %s → %s"):format(line, question, table.concat(answered.answers, ", "):gsub("%s+", " "))
+    end
+    if one.plan and vim.trim(one.plan) ~= "" then
+      line = ("%s\n\n> %s"):format(line, vim.trim(one.plan):gsub("\n", "\n> "))
+    end
+    said[#said + 1] = line
+  end
+  return said
 end
 
 ---The entries with what each subagent said and did below its task.
@@ -104,8 +152,11 @@ function M.markdown(entries, title, cwd)
         lines[#lines + 1] = ("- [%s] %s"):format(todo.status == "completed" and "x" or " ", todo.content)
       end
       lines[#lines + 1] = ""
-    elseif entry.text ~= "" then
+    elseif entry.text ~= "" and entry.notice ~= "decision" then
       add("*" .. format.first_line(entry.text, 400) .. "*")
+    end
+    for _, said in ipairs(decisions(entry)) do
+      add(said)
     end
   end
   return lines
@@ -126,7 +177,7 @@ function M.open(chat, path)
   end
   local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
   -- Before anything is cut, and again as a whole: a private key in a diff has many lines.
-  local whole = table.concat(M.markdown(bridge.masked_transcript(chat.key), title, chat.cwd), "\n")
+  local whole = table.concat(M.markdown(bridge.masked_transcript(chat.key) or {}, title, chat.cwd), "\n")
   local lines = vim.split(bridge.redact(whole), "\n", { plain = true })
   if path and path ~= "" then
     path = vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))

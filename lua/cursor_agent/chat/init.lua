@@ -35,7 +35,7 @@ local function make_transcript(chat)
   bo.modifiable = false
   bo.textwidth = 0
   -- Wrapped lines of lists and quotations are indented as far as their text is.
-  bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>│·!?✓✗…–]\)\s\+]]
+  bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>│·!?●✓✗…–]\)\s\+]]
   chat.transcript = require("cursor_agent.chat.transcript").new(buf, chat.cwd)
   pcall(vim.treesitter.language.register, "markdown", { "cursoragent", "cursoragent-prompt" })
   bo.filetype = "cursoragent"
@@ -53,6 +53,7 @@ function Chat:revive()
   if buffers.is_gone(self.prompt.buf) then
     self.prompt = require("cursor_agent.prompt").new(self)
   end
+  require("cursor_agent.chat.titles").name_buffers(self)
 end
 
 ---Starts a session. The agent may still be starting when this returns.
@@ -72,7 +73,9 @@ function M.new(opts)
   if no_key then
     return nil, no_key
   end
-  spec.cwd = vim.fs.normalize(vim.fn.fnamemodify(opts.cwd or vim.fn.getcwd(), ":p")):gsub("(.)/$", "%1")
+  spec.cwd = vim.fs
+    .normalize(vim.fn.fnamemodify(opts.cwd or require("cursor_agent.chat.workspace").root(), ":p"))
+    :gsub("(.)/$", "%1")
   if vim.fn.isdirectory(spec.cwd) == 0 then
     return nil, ("%s is not a directory"):format(spec.cwd)
   end
@@ -91,6 +94,31 @@ function M.new(opts)
   make_transcript(chat)
   chat.prompt = require("cursor_agent.prompt").new(chat)
   events.emit("chat started", chat)
+  if #chats.all() > 1 then
+    events.emit("another chat", chat)
+  end
+  return chat
+end
+
+---Takes a session over that the library has and no chat shows: from its beginning, in new buffers.
+---@param key cursor_agent.Key
+---@param agent string
+---@param cwd string
+---@return cursor_agent.Chat?
+function M.adopt(key, agent, cwd)
+  local status = bridge.status(key)
+  if not status then
+    return nil
+  end
+  local chat = setmetatable({ key = key, agent = agent, cwd = cwd, status = status }, Chat) --[[@as cursor_agent.Chat]]
+  require("cursor_agent.colour.parsers").watch_files()
+  chats.add(chat)
+  chats.use(chat)
+  make_transcript(chat)
+  chat.prompt = require("cursor_agent.prompt").new(chat)
+  events.emit("chat started", chat)
+  bridge.forget_entries(key)
+  bridge.retell(key)
   return chat
 end
 
@@ -114,6 +142,7 @@ function M.close(chat)
   chat.prompt:save_draft()
   events.emit("chat closed", chat)
   chats.remove(chat)
+  events.emit("chat gone", chat)
   local bufs = { chat.buf, chat.prompt.buf }
   for _, view in ipairs(require("cursor_agent.chat.transcript").views(chat)) do
     bufs[#bufs + 1] = view.buf

@@ -142,7 +142,6 @@ local function swap(win, buf)
   if chat and chat.buf == before then
     chat.transcript:leave(win)
   end
-  vim.api.nvim_set_option_value("winfixbuf", false, { win = win, scope = "local" })
   local _, result = window.despite_autocommands(vim.api.nvim_win_set_buf, win, buf)
   if vim.api.nvim_win_get_buf(win) ~= buf then
     error(result, 0)
@@ -157,12 +156,19 @@ local function close_windows(wins)
     for _, win in ipairs(wins) do
       if vim.api.nvim_win_is_valid(win) then
         if not window.close(win) then
+          vim.w[win].cursor_agent_dressed = nil
           swap(win, vim.api.nvim_create_buf(true, false))
         end
       end
     end
   end)
   closing = false
+end
+
+---Whether windows of chats are being closed: the last one shows something else then.
+---@return boolean
+function M.is_closing()
+  return closing
 end
 
 ---Shows a chat in the current tab page, in place of another one when there is one.
@@ -257,6 +263,12 @@ function M.close(chat)
   end
 end
 
+---Closes every window of a chat, in all tab pages.
+---@param chat cursor_agent.Chat
+function M.close_all(chat)
+  close_windows(vim.list_extend(vim.fn.win_findbuf(chat.prompt.buf), vim.fn.win_findbuf(chat.buf)))
+end
+
 ---Closes windows on a buffer nothing stands behind, and the buffer.
 ---@param buf integer
 function M.forget(buf)
@@ -330,36 +342,6 @@ function M.attach(chat, buf, kind)
   })
 end
 
-vim.api.nvim_create_autocmd("WinClosed", {
-  group = GROUP,
-  desc = "cursor-agent: let the last window show another buffer, as a session that is loaded there does",
-  callback = function(event)
-    local closed = tonumber(event.match) --[[@as integer]]
-    if closing or not vim.api.nvim_win_is_valid(closed) then
-      return
-    end
-    local left = vim.tbl_filter(function(win)
-      return win ~= closed and not window.is_float(win)
-    end, vim.api.nvim_tabpage_list_wins(vim.api.nvim_win_get_tabpage(closed)))
-    local last = #left == 1 and left[1]
-    if last and chats.of_buffer(vim.api.nvim_win_get_buf(last)) then
-      vim.api.nvim_set_option_value("winfixbuf", false, { win = last, scope = "local" })
-    end
-  end,
-})
-
-vim.api.nvim_create_autocmd("WinNew", {
-  group = GROUP,
-  desc = "cursor-agent: keep a window of the chat for the chat, once there is another one",
-  callback = function()
-    for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-      if win ~= vim.api.nvim_get_current_win() and chats.of_buffer(vim.api.nvim_win_get_buf(win)) then
-        vim.api.nvim_set_option_value("winfixbuf", true, { win = win, scope = "local" })
-      end
-    end
-  end,
-})
-
 vim.api.nvim_create_autocmd("QuitPre", {
   group = GROUP,
   desc = "cursor-agent: `:quit` in the chat leaves when nothing but the chat is left",
@@ -432,7 +414,7 @@ vim.api.nvim_create_autocmd("WinResized", {
 ---The window to show a buffer in: one that has it, the code window where that may change, or a new one.
 ---@param buf integer
 ---@return integer
-local function window_for(buf)
+function M.window_for(buf)
   local at = code.current()
   local able = at and code.may_change(at) and at or nil
   for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
@@ -460,7 +442,7 @@ function M.edit(path, line)
   end
   local buf = vim.fn.bufadd(path)
   vim.bo[buf].buflisted = true
-  local win = window_for(buf)
+  local win = M.window_for(buf)
   local chat = chats.current()
   local chat_win = chat and M.chat_window(chat)
   if chat and chat_win and window.is_float(chat_win) then

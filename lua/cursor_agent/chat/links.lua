@@ -38,9 +38,12 @@ end
 ---@return integer? index of the entry, where its line as a whole leads there
 function M.target(chat)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local target, index = require("cursor_agent.chat.transcript").here(chat):target(row - 1)
-  if target then
-    return target, index
+  local kind = vim.b.cursor_agent_kind
+  if kind == "chat" or kind == "subagent" then
+    local target, index = require("cursor_agent.chat.transcript").here(chat):target(row - 1)
+    if target then
+      return target, index
+    end
   end
   for _, place in ipairs(places.at(vim.api.nvim_get_current_line(), col)) do
     if place.url or names_file(chat, place.path or "") then

@@ -1,30 +1,20 @@
 -- Brings the chats back into the windows that a session file of `:mksession` makes for them.
 
+local buffers = require("cursor_agent.chat.buffers")
 local chats = require("cursor_agent.chat.registry")
 local layout = require("cursor_agent.chat.layout")
 
 local M = {}
 
----@type table<string, integer> by name: buffers of chats that gave it away while a session file is read
+---@type table<string, { buf: integer, name: string }> by what stays of a name: buffers of chats that gave it away while a
+---session file is read
 local aside = {}
-
----@param buf integer
----@param name string
-local function rename(buf, name)
-  local before = vim.api.nvim_buf_get_name(buf)
-  vim.api.nvim_buf_set_name(buf, name)
-  -- Neovim keeps the old name, as that of a buffer without text.
-  local left = vim.fn.bufnr("^" .. vim.fn.escape(before, "[]*?{}\\") .. "$")
-  if left ~= -1 and left ~= buf then
-    vim.api.nvim_buf_delete(left, { force = true })
-  end
-end
 
 ---Gives the buffers their names back.
 local function come_back()
-  for name, buf in pairs(aside) do
-    if vim.api.nvim_buf_is_valid(buf) then
-      rename(buf, name)
+  for _, one in pairs(aside) do
+    if vim.api.nvim_buf_is_valid(one.buf) then
+      buffers.rename(one.buf, one.name)
     end
   end
   -- Last: the new names are none for `step_aside`.
@@ -40,8 +30,8 @@ function M.step_aside()
     for _, buf in ipairs({ chat.buf, chat.prompt.buf }) do
       if vim.api.nvim_buf_is_valid(buf) then
         local name = vim.api.nvim_buf_get_name(buf)
-        rename(buf, name .. ".aside")
-        aside[name] = buf
+        buffers.rename(buf, name .. ".aside")
+        aside[buffers.stem(name) or name] = { buf = buf, name = name }
       end
     end
   end
@@ -54,7 +44,8 @@ function M.loaded()
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buf)
     if name:find("^cursor%-agent://") and not chats.of_buffer(buf) then
-      local live = aside[name]
+      -- It may have had another title when the file was written.
+      local live = (aside[buffers.stem(name) or name] or {}).buf
       local chat = live and chats.of_buffer(live)
       for _, win in ipairs(chat and vim.fn.win_findbuf(buf) or {}) do
         vim.api.nvim_win_set_buf(win, live)

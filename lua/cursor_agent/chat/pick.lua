@@ -276,65 +276,31 @@ function M.option(chat, id)
   return true
 end
 
----Goes on with a past session.
----@param found { id: string, title: string?, cwd: string?, agent: string, updated_at: string? }[]
-function M.session(found)
-  if #found == 0 then
-    notify.notify("there are no past sessions")
-    return
-  end
-  vim.ui.select(found, {
-    prompt = "Session",
-    kind = "cursor_agent",
-    format_item = function(session)
-      local day = session.updated_at and session.updated_at:gsub("T", " "):sub(1, 16) or ""
-      return ("%s  %s  %s"):format(day, session.title or session.id, format.path(session.cwd or "", ""))
-    end,
-  }, function(session)
-    if session then
-      notify.report(sessions.load(session.id, { agent = session.agent, cwd = session.cwd, enter = true }))
-    end
-  end)
-end
-
----Asks the agent for its past sessions and lets the user choose.
----@return boolean?, string?
-function M.sessions()
-  local answered ---@type fun()?
-  local asked, refused = sessions.list(function(found, why)
-    if answered then
-      answered()
-    end
-    if found then
-      M.session(found)
-    else
-      notify.notify(why or "the agent did not say", "error")
-    end
-  end)
-  local chat = chats.current()
-  local agent = chat and chat.agent or require("cursor_agent.config").get().agent
-  answered = asked and notify.unless_answered(agent, "session/list") or nil
-  return asked, refused
-end
-
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.detach(chat)
-  local attached = chat.prompt.attached
-  if #attached == 0 then
-    return nil, "nothing is attached"
-  elseif #attached == 1 then
-    chat.prompt:detach(1)
-    return true
-  end
-  vim.ui.select(attached, {
-    prompt = "Take away",
-    format_item = function(item)
-      return item.label
-    end,
-  }, function(_, index)
-    if index then
+  local labels = vim.tbl_map(function(item)
+    return item.label
+  end, chat.prompt.attached) ---@type string[]
+  -- An old conversation that goes with the next prompt is the last of them.
+  labels[#labels + 1] = chat.status.carry
+  ---@param index integer
+  ---@return boolean?, string?
+  local function take(index)
+    if chat.prompt.attached[index] then
       chat.prompt:detach(index)
+      return true
+    end
+    return require("cursor_agent.bridge").drop_carry(chat.key)
+  end
+  if #labels == 0 then
+    return nil, "nothing is attached"
+  elseif #labels == 1 then
+    return take(1)
+  end
+  vim.ui.select(labels, { prompt = "Take away" }, function(_, index)
+    if index then
+      require("cursor_agent.notify").report(take(index))
     end
   end)
   return true

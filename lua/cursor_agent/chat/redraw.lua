@@ -15,6 +15,7 @@ local refreshing = {} ---@type table<integer, boolean>
 ---@field chunks { [1]: string, [2]: string }[]
 ---@field width integer
 ---@field fits boolean beside the line
+---@field wraps boolean the line takes more rows than one
 
 ---@type table<integer, cursor_agent.redraw.Drawn>? by row of the window being drawn
 local asides
@@ -44,7 +45,12 @@ local function compose(list)
     chunks[#chunks + 1] = { text, aside.hl }
     width = width + format.width(text)
   end
-  return { chunks = chunks, width = width, fits = true }
+  if #chunks > 0 then
+    -- It does not touch the edge.
+    chunks[#chunks + 1] = { " ", "CursorAgentAside" }
+    width = width + 1
+  end
+  return { chunks = chunks, width = width, fits = true, wraps = false }
 end
 
 ---@param win integer
@@ -57,6 +63,7 @@ local function on_win(_, win, buf, top, bottom)
   if not self or not transcripts then
     return false
   end
+  self:on_room(self:room())
   painter.want(self, win, top, bottom)
   local marks = vim.api.nvim_buf_get_extmarks(buf, transcripts.NS.aside, { top, 0 }, { bottom, -1 }, {})
   if #marks == 0 then
@@ -67,8 +74,17 @@ local function on_win(_, win, buf, top, bottom)
   local room = vim.api.nvim_win_get_width(win) - (vim.fn.getwininfo(win)[1] or { textoff = 0 }).textoff
   for _, mark in ipairs(marks) do
     local aside = compose(self.asides[mark[1]] or {})
-    aside.fits = format.width(vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or "") + aside.width
-      <= room
+    local line = vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or ""
+    local used = format.width(line)
+    aside.fits = used + aside.width <= room
+    aside.wraps = used > room
+    if not aside.fits and not aside.wraps then
+      -- The end of the line makes way: half a state says nothing.
+      local counts = line:match("  [+-]%d[%d +-]*$") or ""
+      local cut = used + aside.width + 1 - room
+      -- A part of a number is another number.
+      table.insert(aside.chunks, 1, { "…" .. (" "):rep(cut < #counts and #counts - cut or 0), "CursorAgentDetail" })
+    end
     asides[mark[2]] = aside
   end
   return true
@@ -82,8 +98,8 @@ local function on_line(_, _, buf, row)
     vim.api.nvim_buf_set_extmark(buf, NS, row, 0, {
       ephemeral = true,
       virt_text = aside.chunks,
-      -- A right-aligned text hides what is under it, so a line that needs the room gets it at its end.
-      virt_text_pos = aside.fits and "right_align" or "eol",
+      -- A right-aligned text hides what is under it, so a line of several rows gets it at its end.
+      virt_text_pos = aside.wraps and "eol" or "right_align",
     })
   end
 end

@@ -5,11 +5,9 @@
 -- abort a parser are in no region.
 
 local guard = require("cursor_agent.colour.guard")
+local parsers = require("cursor_agent.colour.parsers")
 
 local M = {}
-
----Plugins that draw from the buffer's markdown tree.
-local READERS = { "render-markdown", "markview" }
 
 ---This many of the last entries are listed; more would be felt.
 local MAX_ENTRIES = 400
@@ -20,16 +18,6 @@ local MAX_ENTRIES = 400
 
 ---@type table<cursor_agent.transcript.Item, cursor_agent.regions.Verdict>
 local verdicts = setmetatable({}, { __mode = "k" })
-
----@return boolean
-local function has_reader()
-  for _, name in ipairs(READERS) do
-    if package.loaded[name] then
-      return true
-    end
-  end
-  return false
-end
 
 ---Whether a parser may see an entry.
 ---@param buf integer
@@ -76,7 +64,7 @@ end
 ---@param transcript cursor_agent.Transcript
 function M.fence(transcript)
   local tick, given = -1, false
-  require("cursor_agent.colour.parsers").fence(transcript.buf, "markdown", function(parser)
+  parsers.fence(transcript.buf, "markdown", function(parser)
     local now = vim.api.nvim_buf_get_changedtick(transcript.buf)
     if transcript:is_open() then
       -- An entry is being written: where it ends is not known yet.
@@ -92,7 +80,7 @@ end
 ---not again until it does.
 ---@param transcript cursor_agent.Transcript
 function M.update(transcript)
-  if not has_reader() then
+  if not parsers.has_reader() then
     return
   end
   local ok, parser = pcall(vim.treesitter.get_parser, transcript.buf, "markdown")

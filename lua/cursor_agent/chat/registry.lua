@@ -1,5 +1,7 @@
 -- All chats of this Neovim: by key, by the agent's session id, and which one each tab page is about.
 
+local bridge = require("cursor_agent.bridge")
+
 local M = {}
 
 ---@type table<cursor_agent.Key, cursor_agent.Chat>
@@ -53,11 +55,49 @@ function M.current()
   return M.of_buffer(buf) or M.get(by_tab[vim.api.nvim_get_current_tabpage()])
 end
 
+---Whether a turn of the current chat runs: there is something to stop.
+---@return boolean
+function M.is_busy()
+  local chat = M.current()
+  local state = chat and chat.status.state
+  return state == "running" or state == "waiting"
+end
+
 ---The chat a buffer belongs to, as its transcript or its prompt.
 ---@param buf integer
 ---@return cursor_agent.Chat?
 function M.of_buffer(buf)
   return M.get(vim.b[buf].cursor_agent_key)
+end
+
+---Whether a chat needs the user: something is to be decided.
+---@param chat cursor_agent.Chat
+---@return boolean
+function M.waits(chat)
+  return (chat.status.pending or 0) > 0
+end
+
+---How much a chat matters just now: 1 where it needs the user, 2 while it runs, 3 otherwise.
+---@param chat cursor_agent.Chat
+---@return 1|2|3
+function M.rank(chat)
+  local state = chat.status.state
+  return M.waits(chat) and 1 or (state == "running" or state == "waiting") and 2 or 3
+end
+
+---How many other chats run or need the user, and whether one needs the user.
+---@param chat cursor_agent.Chat
+---@return integer count
+---@return boolean waiting
+function M.others(chat)
+  local count, waiting = 0, false
+  for _, other in pairs(by_key) do
+    if other ~= chat and M.rank(other) < 3 then
+      count = count + 1
+      waiting = waiting or M.waits(other)
+    end
+  end
+  return count, waiting
 end
 
 ---The chat that is meant: by key, by the agent's session id, or without either the current tab's.
@@ -77,6 +117,13 @@ function M.find(session)
   end
   for _, other in pairs(by_key) do
     if other.status.session_id == session then
+      return other
+    end
+  end
+  -- `status()` asks the library, which may be ahead of what was told here.
+  for _, other in pairs(by_key) do
+    local status = bridge.status(other.key)
+    if status and status.session_id == session then
       return other
     end
   end

@@ -2,6 +2,8 @@
 
 local NS = require("cursor_agent.chat.namespaces")
 local blocks = require("cursor_agent.render.block")
+local bridge = require("cursor_agent.bridge")
+local colour = require("cursor_agent.colour")
 local redraw = require("cursor_agent.chat.redraw")
 local message = require("cursor_agent.render.message")
 
@@ -43,6 +45,7 @@ function Transcript:stream(index, text)
       strict = false,
     })
   elseif item.blocks then
+    local changed = #item.blocks
     for _, block in ipairs(piece.blocks) do
       local at = row + block.row - top
       local last = item.blocks[#item.blocks]
@@ -54,6 +57,9 @@ function Transcript:stream(index, text)
         block.row = at
         table.insert(item.blocks, block)
       end
+    end
+    if not bridge.is_behind() then
+      colour.draw_tail(self, index, changed)
     end
   end
 end

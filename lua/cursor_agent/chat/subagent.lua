@@ -58,7 +58,7 @@ function M.title(entry)
   words[#words + 1] = state
   local duration = task.duration_ms or tool.duration_ms
   if duration and tool.status ~= "in_progress" then
-    words[#words + 1] = format.duration(duration)
+    words[#words + 1] = duration >= format.SHOWN_MS and format.duration(duration) or nil
   end
   return table.concat(words, " · ")
 end
@@ -87,7 +87,7 @@ local function dress(win, buf)
     wrap = true,
     linebreak = true,
     breakindent = true,
-    breakindentopt = "list:-1",
+    breakindentopt = require("cursor_agent.chat.dress").LIST_INDENT,
     foldenable = true,
     foldmethod = "manual",
     foldtext = "",

@@ -62,8 +62,10 @@ local render = require("cursor_agent.render")
 ---@field asides table<integer, cursor_agent.render.Aside[]> by mark
 ---@field ticking table<integer, boolean> marks of asides that show a running time
 ---@field private next_aside integer
+---@field private fenced boolean
 ---@field private left cursor_agent.transcript.Left?
 ---@field private open boolean the buffer may be written to
+---@field private last_room integer? cells a line had when it was last drawn
 ---@field folds cursor_agent.EntryFolds which of them are folded
 local Transcript = vim.tbl_extend(
   "error",
@@ -72,6 +74,12 @@ local Transcript = vim.tbl_extend(
   require("cursor_agent.chat.stream")
 )
 Transcript.__index = Transcript
+
+---Cells left of the text in each window.
+local MARGIN = 1
+
+---As long as no window shows the chat.
+local UNSEEN_ROOM = 60
 
 ---@type table<integer, cursor_agent.Transcript> by buffer
 local by_buffer = {}
@@ -131,10 +139,13 @@ function M.new(buf, cwd, root)
     ticking = {},
     next_aside = 1,
     open = false,
+    fenced = false,
   }, Transcript)
   self.folds = entry_folds.new(self)
   by_buffer[buf] = self
-  regions.fence(self)
+  require("cursor_agent.colour.parsers").fence_soon(buf, function()
+    self:fence()
+  end)
   highlights.setup()
   redraw.setup(M)
   painter.warm_up()
@@ -153,10 +164,50 @@ function Transcript:windows()
   return vim.fn.win_findbuf(self.buf)
 end
 
+---How many cells a line has in the narrowest window; nil where none shows the chat.
+---@return integer?
+function Transcript:narrowest()
+  local room ---@type integer?
+  for _, win in ipairs(self:windows()) do
+    local width = vim.api.nvim_win_get_width(win) - MARGIN
+    room = math.min(room or width, width)
+  end
+  return room
+end
+
+---How many cells a line has to draw markdown in; nil where it is drawn by another plugin, or not.
+---@return integer?
+function Transcript:room()
+  if not self.conceal or require("cursor_agent.colour.parsers").has_reader() then
+    return nil
+  end
+  return self:narrowest() or UNSEEN_ROOM
+end
+
+---Draws everything again that depends on how wide the windows are, once it is seen.
+---@param room integer?
+function Transcript:on_room(room)
+  if self.last_room and self.last_room ~= room then
+    for _, item in pairs(self.items) do
+      item.lit = {}
+    end
+  end
+  self.last_room = room
+end
+
+---Lets no parser see what must not be parsed. Before the first text at the latest.
+function Transcript:fence()
+  if not self.fenced then
+    self.fenced = true
+    regions.fence(self)
+  end
+end
+
 ---Opens the buffer for writing, once for a batch of changes.
 ---@private
 function Transcript:begin()
   if not self.open then
+    self:fence()
     self.open = true
     vim.bo[self.buf].modifiable = true
     self.tail:note()

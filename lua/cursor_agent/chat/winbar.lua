@@ -15,17 +15,11 @@ local MOST_CHARS = 80
 local timer ---@type uv.uv_timer_t?
 local frame = 0
 
----@param text string
----@return string
-local function escape(text)
-  return (text:gsub("%%", "%%%%"):gsub("[\r\n]", " "):gsub("%c", format.caret))
-end
-
 ---@param hl string
 ---@param text string
 ---@return string
 local function part(hl, text)
-  return ("%%#%s#%s"):format(hl, escape(text))
+  return ("%%#%s#%s"):format(hl, format.bar_text(text))
 end
 
 ---@param chat cursor_agent.Chat
@@ -43,6 +37,28 @@ local function spinner(chat)
   return vim.fn.strcharpart(frames, frame % count, 1)
 end
 
+---What the agent calls a mode or a model; its id where it calls it nothing.
+---@param list cursor_agent.Named[]?
+---@param id string
+---@return string
+local function name_of(list, id)
+  for _, one in ipairs(list or {}) do
+    if one.id == id and one.name:find("%S") then
+      return one.name
+    end
+  end
+  return id
+end
+
+---The mode, by the name the agent has for it.
+---@param status cursor_agent.Status
+---@return string?
+function M.mode(status)
+  local id = status.mode
+  local name = id and name_of(status.modes, id)
+  return id and name and name:lower() ~= id:lower() and name or id
+end
+
 ---The model, and how hard it thinks where the agent has an option for that.
 ---@param status cursor_agent.Status
 ---@return string?
@@ -50,15 +66,10 @@ local function model(status)
   if not status.model then
     return nil
   end
-  local words = { status.model }
-  if status.model == "default" or status.model:find("[", 1, true) then
-    -- Cursor's exploded ids hold every parameter, and `default` says nothing; the name is for people.
-    for _, one in ipairs(status.models or {}) do
-      if one.id == status.model and one.name ~= "" then
-        words[1] = (one.name:gsub("%s*%b()$", ""))
-      end
-    end
-  end
+  local name = name_of(status.models, status.model)
+  -- `gpt-5` and `GPT-5` say the same; an id with parameters or a provider in it says less than the name.
+  local same = name:gsub("[%s%-_.]", ""):lower() == status.model:gsub("[%s%-_.]", ""):lower()
+  local words = { same and status.model or (name:gsub("%s*%b()$", "")) }
   for _, option in ipairs(status.options or {}) do
     if option.category == "thought_level" and type(option.value) == "string" then
       words[#words + 1] = option.value --[[@as string]]
@@ -189,7 +200,7 @@ function M.chat()
     end
   end
   add(left, "CursorAgentBarAgent", require("cursor_agent.config").agent_title(chat.agent), 2, 4)
-  add(left, "CursorAgentBarMode", status.mode, 2, 1)
+  add(left, "CursorAgentBarMode", M.mode(status), 2, 1)
   add(left, "CursorAgentBarModel", model(status), 2, 6)
 
   local unseen, any = chat.transcript.tail:unseen(win)
@@ -204,18 +215,14 @@ function M.chat()
   -- It stands above the prompt as well.
   add(right, "CursorAgentBarState", (status.queued or 0) > 0 and status.queued .. " queued" or nil, 3, 5)
   add(right, "CursorAgentBarWaiting", (status.pending or 0) > 0 and status.pending .. " waiting" or nil, 3, 0)
+  local others, asked = chats.others(chat)
+  if others > 0 then
+    local about = format.plural(others, "chat") .. (asked and " " .. chat.transcript.context.icons.attention or "")
+    add(right, asked and "CursorAgentBarWaiting" or "CursorAgentBarState", about, 3, asked and 0 or 8)
+  end
   -- A column at each end, and one between the two.
   fit(left, right, vim.api.nvim_win_get_width(win) - 3)
   return "%#CursorAgentBarAgent# " .. compose(left) .. "%<%#CursorAgentBarState# %=" .. compose(right) .. " "
-end
-
----The statusline of the chat: what the session is about.
----@return string
-function M.title()
-  local chat = chats.of_buffer(vim.api.nvim_get_current_buf())
-  local title = chat and chat.status.title
-  -- Where there is little room its end is cut, not its beginning.
-  return title and " " .. escape(format.first_line(title, 80)) .. "%<" or ""
 end
 
 ---The windows of a transcript in the current tab page. Redrawing one of another draws over what is on the screen.
@@ -242,6 +249,16 @@ local function redraw(chat, titled)
   end
   for _, win in ipairs(visible_windows(chat.transcript)) do
     vim.api.nvim__redraw({ win = win, winbar = true, statusline = titled or nil })
+  end
+end
+
+---Brings what the other chats say of this one up to date.
+---@param chat cursor_agent.Chat
+function M.redraw_others(chat)
+  for _, other in ipairs(chats.all()) do
+    if other ~= chat then
+      redraw(other)
+    end
   end
 end
 
@@ -289,6 +306,9 @@ end
 ---@param before cursor_agent.Status
 function M.on_status(chat, before)
   redraw(chat, chat.status.title ~= before.title)
+  if chat.status.state ~= before.state or chat.status.pending ~= before.pending then
+    M.redraw_others(chat)
+  end
   require("cursor_agent.chat.statusline").redraw()
   if is_busy(chat) or has_clocks(chat) then
     timer = timer or assert(vim.uv.new_timer())

@@ -10,7 +10,7 @@ local M = {}
 ---@class (exact) cursor_agent.cloud.Row an agent as the dashboard shows it
 ---@field id string
 ---@field name string
----@field state "creating"|"running"|"asks"|"finished"|"error"|"stopped"|"expired"|"loading"|"idle"
+---@field state "creating"|"running"|"asks"|"finished"|"error"|"stopped"|"expired"|"loading"|"active"|"idle"
 ---@field archived boolean
 ---@field url string
 ---@field repo string? owner/name
@@ -68,11 +68,14 @@ local function take(of, line)
     events.emit("cloud " .. message.method, message.params or {})
     return
   end
-  local callback = of.waiting[message.id]
+  local callback = message.id and of.waiting[message.id]
+  if not callback then
+    return
+  end
   of.waiting[message.id] = nil
-  if callback and message.error then
+  if message.error then
     callback(nil, message.error.message, message.error.data)
-  elseif callback then
+  else
     callback(message.result)
   end
 end
@@ -117,12 +120,16 @@ local function start()
     end,
   }, function(result)
     vim.schedule(function()
-      if process == this then
+      local unasked = process == this
+      if unasked then
         process, variables.demo_url = nil, nil
       end
       local why = vim.trim(this.stderr):gsub("^cursor%-agent%-cloud: ", "")
       local said = why ~= "" and why or ("cursor-agent-cloud ended (code %d)"):format(result.code)
       fail_all(this --[[@as cursor_agent.cloud.Process]], said)
+      if unasked then
+        events.emit("cloud gone", said)
+      end
     end)
   end)
   if not ok then
@@ -152,7 +159,9 @@ function M.request(method, params, callback)
   to.next_id = id + 1
   to.waiting[id] = callback
   params = next(params) and params or vim.empty_dict()
-  to.system:write(vim.json.encode({ jsonrpc = "2.0", id = id, method = method, params = params }) .. "\n")
+  local line = vim.json.encode({ jsonrpc = "2.0", id = id, method = method, params = params }) .. "\n"
+  -- One that has just ended takes nothing any more; its end answers everything that waits.
+  pcall(to.system.write, to.system, line)
 end
 
 ---Runs something once it is known where the API is.

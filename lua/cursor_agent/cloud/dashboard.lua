@@ -13,6 +13,7 @@ local M = {}
 
 local NAME = "cursor-agent://cloud"
 local NS = vim.api.nvim_create_namespace("cursor_agent_cloud")
+local TITLES = vim.api.nvim_create_namespace("cursor_agent_cloud_titles")
 
 ---Agents of a page, and lines drawn before the editor has its turn.
 local PAGE = 50
@@ -22,7 +23,7 @@ local SLICE = 60
 local HEAD = 2
 
 ---More is fetched when the cursor or the end of the window is this near to the end.
-local NEAR = 8
+local NEAR = 12
 
 ---The ages on the screen are drawn again after this time.
 local AGES_MS = 20000
@@ -38,8 +39,10 @@ local AGES_MS = 20000
 ---@field problem string?
 ---@field me string?
 ---@field skew_ms number the server's clock less ours
+---@field widest integer the longest name of a repository, in cells
 ---@field drawing integer a number for each drawing: an old one stops
 ---@field asked integer a number for each refresh: an old answer is dropped
+---@field kept string? the agent the cursor was on when a drawing began
 
 ---@type cursor_agent.cloud.View
 local view = {
@@ -50,6 +53,7 @@ local view = {
   archived = false,
   loading = false,
   skew_ms = 0,
+  widest = 0,
   drawing = 0,
   asked = 0,
 }
@@ -67,6 +71,12 @@ local function window()
   local buf = buffer()
   local win = buf and vim.fn.bufwinid(buf) or -1
   return win ~= -1 and win or nil
+end
+
+---@return integer of the window
+local function width()
+  local win = window()
+  return win and vim.api.nvim_win_get_width(win) or 100
 end
 
 ---@return number ms by the server's clock
@@ -90,8 +100,7 @@ end
 ---@return string line
 ---@return cursor_agent.cloud.Spot[] spots
 local function line_of(row)
-  local win = window()
-  return rows.line(row, win and vim.api.nvim_win_get_width(win) or 100, now_ms(), icons())
+  return rows.line(row, width(), now_ms(), icons(), view.widest)
 end
 
 ---The lines above the agents.
@@ -129,8 +138,7 @@ end
 ---@return string[]
 local function foot()
   if view.problem then
-    local win = window()
-    return wrap(view.problem, (win and vim.api.nvim_win_get_width(win) or 80) - 2)
+    return wrap(view.problem, width() - 2)
   elseif view.loading then
     return { " Loading…" }
   elseif #view.list == 0 then
@@ -138,7 +146,7 @@ local function foot()
   elseif #view.shown == 0 then
     return { " None matches the filter; <BS> clears it." }
   end
-  return { "" }
+  return {}
 end
 
 ---@param buf integer
@@ -152,11 +160,22 @@ local function put(buf, first, last, lines)
   vim.bo[buf].modified = false
 end
 
+---What the columns are, between the totals and the agents.
+---@param buf integer
+local function draw_titles(buf)
+  vim.api.nvim_buf_clear_namespace(buf, TITLES, 0, -1)
+  if #view.shown > 0 then
+    local titles = { { rows.titles(width(), view.widest), "CursorAgentPlaceholder" } }
+    vim.api.nvim_buf_set_extmark(buf, TITLES, HEAD - 1, 0, { virt_lines = { titles } })
+  end
+end
+
 local function draw_edges()
   local buf = buffer()
   if buf then
     put(buf, 0, HEAD, head())
     put(buf, HEAD + #view.shown, -1, foot())
+    draw_titles(buf)
   end
 end
 
@@ -175,9 +194,11 @@ end
 ---Adds lines of these agents, a slice at a time.
 ---@param list cursor_agent.cloud.Row[]
 ---@param done fun()
-local function append(list, done)
+---@param over? integer so many lines are drawn over, not pushed down
+local function append(list, done, over)
   local number = view.drawing
   local at = 1
+  over = over or 0
   local function step()
     local buf = buffer()
     if not buf or number ~= view.drawing then
@@ -193,7 +214,9 @@ local function append(list, done)
       end
     end
     at = stop + 1
-    put(buf, last, last, lines)
+    local replaced = math.min(#lines, over)
+    over = over - replaced
+    put(buf, last, last + replaced, lines)
     if at <= #list then
       vim.defer_fn(step, 1)
     else
@@ -205,21 +228,34 @@ local function append(list, done)
   step()
 end
 
----Draws everything again.
+---The agent the cursor is on.
+---@return string?
+local function id_at_cursor()
+  local win = window()
+  return win and view.shown[vim.api.nvim_win_get_cursor(win)[1] - HEAD]
+end
+
+---Draws everything again; the cursor stays on its agent.
 ---@param done? fun()
 function M.draw(done)
   local buf = buffer()
   if not buf then
     return
   end
+  local id = id_at_cursor() or view.kept
+  view.kept = id
   view.drawing = view.drawing + 1
   view.shown = {}
   local win = window()
   local cursor = win and vim.api.nvim_win_get_cursor(win)
-  put(buf, 0, -1, vim.list_extend(head(), foot()))
+  put(buf, 0, HEAD, head())
   append(view.list, function()
-    if win and cursor and vim.api.nvim_win_is_valid(win) then
+    view.kept = nil
+    if win and cursor and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf then
       local line = math.min(cursor[1], HEAD + math.max(#view.shown, 1))
+      for i, shown in ipairs(view.shown) do
+        line = shown == id and HEAD + i or line
+      end
       pcall(vim.api.nvim_win_set_cursor, win, { line, cursor[2] })
     end
     place_cursor()
@@ -227,7 +263,7 @@ function M.draw(done)
       done()
     end
     M.want_more()
-  end)
+  end, math.max(vim.api.nvim_buf_line_count(buf) - HEAD, 0))
 end
 
 ---@param list cursor_agent.cloud.Row[]
@@ -248,13 +284,24 @@ local function redraw_rows(list)
   draw_edges()
 end
 
----Takes rows that are new or have changed.
+---What the newest run of an agent says, and the list does not.
+local OF_RUN = { "state", "branch", "pr", "run", "elapsed_ms", "started_ms", "why", "result" }
+
+---Takes rows that are new or have changed. A state that is not known yet does not replace one that is.
 ---@param list cursor_agent.cloud.Row[]
+---@param by_id table<string, cursor_agent.cloud.Row>
 ---@return cursor_agent.cloud.Row[] new
-local function merge(list)
+local function merge(list, by_id)
   local new = {} ---@type cursor_agent.cloud.Row[]
   for _, row in ipairs(list) do
-    local known = view.by_id[row.id]
+    local before = view.by_id[row.id]
+    if before and row.state == "loading" then
+      for _, name in ipairs(OF_RUN) do
+        row[name] = before[name]
+      end
+    end
+    view.widest = math.max(view.widest, format.width(row.repo or ""))
+    local known = by_id[row.id]
     if known then
       for name in pairs(known) do
         known[name] = nil
@@ -263,7 +310,7 @@ local function merge(list)
         known[name] = value
       end
     else
-      view.by_id[row.id] = row
+      by_id[row.id] = row
       new[#new + 1] = row
     end
   end
@@ -282,7 +329,7 @@ function M.on_rows(params)
   for _, row in ipairs(known) do
     before[row.id] = rows.matches(view.by_id[row.id], view.filter)
   end
-  merge(known)
+  merge(known, view.by_id)
   for _, row in ipairs(known) do
     if rows.matches(row, view.filter) ~= before[row.id] then
       M.draw()
@@ -290,6 +337,13 @@ function M.on_rows(params)
     end
   end
   redraw_rows(known)
+end
+
+---An agent asks, and waits for the answer.
+---@param params { row: cursor_agent.cloud.Row, now: number? }
+function M.on_asked(params)
+  M.on_rows({ rows = { params.row }, now = params.now })
+  watch.asked(params.row)
 end
 
 ---@param params { row: cursor_agent.cloud.Row, now: number? }
@@ -307,6 +361,7 @@ function M.add(row)
     return
   end
   view.by_id[row.id] = row
+  view.widest = math.max(view.widest, format.width(row.repo or ""))
   table.insert(view.list, 1, row)
   M.draw()
 end
@@ -322,9 +377,15 @@ function M.remove(id)
   M.draw()
 end
 
----Fetches a page.
+---@class (exact) cursor_agent.cloud.Fresh a list that is to replace the one on the screen
+---@field list cursor_agent.cloud.Row[]
+---@field by_id table<string, cursor_agent.cloud.Row>
+---@field wanted integer so many agents at least
+
+---Fetches a page: to add to what is there, or to a list that is to replace it.
 ---@param cursor string?
-local function load(cursor)
+---@param fresh cursor_agent.cloud.Fresh?
+local function load(cursor, fresh)
   local asked = view.asked
   view.loading, view.problem = true, nil
   draw_edges()
@@ -339,17 +400,25 @@ local function load(cursor)
       return
     end
     set_clock(result.now)
-    if not cursor then
-      view.list, view.by_id = {}, {}
-    end
-    view.next = result.next
     watch.see(result.rows)
-    local new = merge(result.rows)
-    vim.list_extend(view.list, new)
-    if cursor then
-      append(new, M.want_more)
-    else
+    local to = fresh or view
+    local widest = view.widest
+    local new = merge(result.rows, to.by_id)
+    vim.list_extend(to.list, new)
+    -- A page that leads nowhere is the last one.
+    local next_page = result.next ~= cursor and (#new > 0 or result.rows[1] == nil) and result.next or nil
+    if fresh and #fresh.list < fresh.wanted and next_page then
+      load(next_page, fresh)
+      return
+    end
+    view.next = next_page
+    if fresh then
+      view.list, view.by_id = fresh.list, fresh.by_id
       M.draw()
+    elseif view.widest > widest then
+      M.draw()
+    else
+      append(new, M.want_more)
     end
   end)
 end
@@ -367,17 +436,36 @@ function M.want_more()
   end
 end
 
----Asks for everything again; a page that failed is asked for again.
+---Asks for everything again, as far as the cursor is; a page that failed is asked for again.
 function M.refresh()
   view.asked = view.asked + 1
   view.next, view.loading = nil, false
-  load(nil)
+  local id, wanted = id_at_cursor(), 1
+  for i, row in ipairs(view.list) do
+    wanted = row.id == id and i or wanted
+  end
+  load(nil, { list = {}, by_id = {}, wanted = wanted })
   if not view.me then
     client.request("me", {}, function(me)
-      view.me = me and (me.userEmail or me.apiKeyName)
+      view.me = me and (me.userEmail or me.apiKeyName):gsub("%c", " ")
       draw_edges()
     end)
   end
+end
+
+---An agent was put away, or brought back.
+---@param id string
+---@param archived boolean
+function M.set_archived(id, archived)
+  local row = view.by_id[id]
+  if not row then
+    return
+  elseif archived and not view.archived then
+    M.remove(id)
+    return
+  end
+  row.archived = archived
+  redraw_rows({ row })
 end
 
 ---The agent under the cursor.
@@ -548,6 +636,7 @@ function M.open()
       cursorline = true,
       list = false,
       spell = false,
+      fillchars = (vim.o.fillchars ~= "" and vim.o.fillchars .. "," or "") .. "eob: ",
       statusline = "%!v:lua.require'cursor_agent.cloud.dashboard'.statusline()",
     }
     for name, value in pairs(options) do

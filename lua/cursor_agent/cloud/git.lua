@@ -6,6 +6,7 @@ local M = {}
 ---@field root string
 ---@field remote string its name
 ---@field url string without credentials, as a cloud agent is told it
+---@field remotes table<string, string[]> by name: their addresses, as written and as git rewrites them
 ---@field branch string?
 ---@field pushed boolean
 ---@field ahead integer commits that were not pushed
@@ -14,9 +15,13 @@ local M = {}
 ---@param cwd string
 ---@param args string[]
 ---@param callback fun(out: string?, why: string)
-local function git(cwd, args, callback)
+---@param index? string another index than the repository's
+local function git(cwd, args, callback, index)
   local command = vim.list_extend({ "git", "-C", cwd }, args)
-  local env = { GIT_TERMINAL_PROMPT = "0", GIT_OPTIONAL_LOCKS = "0" }
+  local env = { GIT_TERMINAL_PROMPT = "0", GIT_OPTIONAL_LOCKS = "0" } ---@type table<string, string>
+  if index then
+    env.GIT_INDEX_FILE = index
+  end
   local ok, problem = pcall(vim.system, command, { text = true, env = env, timeout = 120000 }, function(result)
     vim.schedule(function()
       local why = vim.trim(result.stderr or "")
@@ -47,6 +52,45 @@ function M.web_url(remote)
   return bare
 end
 
+---The remotes of a repository. An address may be written one way and rewritten by `url.….insteadOf` to another: both are its.
+---@param root string
+---@param callback fun(remotes: table<string, string[]>, names: string[])
+local function remotes_of(root, callback)
+  git(root, { "config", "--get-regexp", "^remote\\..*\\.url$" }, function(written)
+    git(root, { "remote", "-v" }, function(used)
+      local remotes, names = {}, {} ---@type table<string, string[]>, string[]
+      local function add(name, address)
+        if not remotes[name] then
+          remotes[name] = {}
+          names[#names + 1] = name
+        end
+        local url = M.web_url(address)
+        if not vim.list_contains(remotes[name], url) then
+          table.insert(remotes[name], url)
+        end
+      end
+      for name, address in (used or ""):gmatch("([^\t\n]+)\t([^\n]-) %(fetch%)") do
+        add(name, address)
+      end
+      for name, address in (written or ""):gmatch("remote%.([^\n]-)%.url ([^\n]+)") do
+        add(name, address)
+      end
+      callback(remotes, names)
+    end)
+  end)
+end
+
+---@param urls string[]
+---@return string that on the web, where there is one
+local function on_the_web(urls)
+  for _, url in ipairs(urls) do
+    if vim.startswith(url, "https://") then
+      return url
+    end
+  end
+  return urls[1] or ""
+end
+
 ---@param cwd string
 ---@param callback fun(place: cursor_agent.cloud.Place?, why: string?)
 function M.place(cwd, callback)
@@ -60,23 +104,24 @@ function M.place(cwd, callback)
       return
     end
     root = vim.trim(root)
-    git(root, { "remote" }, function(remotes)
-      local names = vim.split(vim.trim(remotes or ""), "\n", { trimempty = true })
-      local remote = vim.list_contains(names, "origin") and "origin" or names[1]
-      if not remote then
-        callback(nil, "this repository has no remote: a cloud agent works on what was pushed")
-        return
-      end
-      git(root, { "remote", "get-url", remote }, function(url)
-        git(root, { "symbolic-ref", "--short", "-q", "HEAD" }, function(branch)
-          local name = branch and vim.trim(branch) or nil
+    remotes_of(root, function(remotes, names)
+      git(root, { "symbolic-ref", "--short", "-q", "HEAD" }, function(branch)
+        local name = branch and vim.trim(branch) or nil
+        git(root, { "config", "--get", ("branch.%s.remote"):format(name or "") }, function(tracked)
+          local followed = vim.trim(tracked or "")
+          local remote = remotes[followed] and followed or remotes.origin and "origin" or names[1]
+          if not remote then
+            callback(nil, "this repository has no remote: a cloud agent works on what was pushed")
+            return
+          end
           local tracking = ("refs/remotes/%s/%s"):format(remote, name or "HEAD")
           git(root, { "rev-list", "--count", tracking .. "..HEAD" }, function(ahead)
             git(root, { "status", "--porcelain" }, function(status)
               callback({
                 root = root,
                 remote = remote,
-                url = M.web_url(url or ""),
+                url = on_the_web(remotes[remote]),
+                remotes = remotes,
                 branch = name,
                 pushed = ahead ~= nil,
                 ahead = tonumber(vim.trim(ahead or "")) or 0,
@@ -90,13 +135,42 @@ function M.place(cwd, callback)
   end)
 end
 
----What is not committed, as a diff.
+---What is not committed, as a diff: new files too, unless git ignores them.
 ---@param root string
 ---@param callback fun(diff: string)
 function M.uncommitted(root, callback)
-  git(root, { "diff", "HEAD", "--no-color", "--no-ext-diff" }, function(diff)
-    callback(diff or "")
+  ---@param index string?
+  local function compare(index)
+    -- A log or a dump is only named, not shown.
+    local command = { "-c", "core.bigFileThreshold=1m", "diff", "HEAD", "--no-color", "--no-ext-diff" }
+    git(root, command, function(diff)
+      if index then
+        vim.uv.fs_unlink(index)
+      end
+      callback(diff or "")
+    end, index)
+  end
+  -- New files are noted in a copy of the index: the user's own stays as it is.
+  git(root, { "rev-parse", "--path-format=absolute", "--git-path", "index" }, function(own)
+    local index = vim.fn.tempname()
+    local function copied(problem)
+      if problem then
+        compare()
+        return
+      end
+      git(root, { "add", "--intent-to-add", "--all", "." }, function()
+        compare(index)
+      end, index)
+    end
+    vim.uv.fs_copyfile(vim.trim(own or ""), index, {}, vim.schedule_wrap(copied))
   end)
+end
+
+---Whether git can take a name that came from elsewhere: never as an option, never as more than one name.
+---@param name string
+---@return boolean
+local function is_ref(name)
+  return name:find("^[^-%s%c~^:?*%[\\][^%s%c~^:?*%[\\]*$") ~= nil and not name:find("..", 1, true)
 end
 
 ---The clone of an agent's repository that Neovim is in.
@@ -107,17 +181,39 @@ local function clone_of(row, callback)
     callback(nil, ("“%s” has pushed no branch yet"):format(row.name))
     return
   end
+  for _, name in ipairs({ row.branch, row.ref }) do
+    if not is_ref(name) then
+      callback(nil, ("`%s` is not a name git takes: nothing was fetched"):format(name))
+      return
+    end
+  end
+  if require("cursor_agent.cloud.client").is_demo() then
+    require("cursor_agent.cloud.demo").clone(git, row, callback)
+    return
+  end
   M.place(vim.fn.getcwd(), function(place, why)
     if not place then
       callback(nil, why)
-    elseif M.web_url(row.repo_url or ""):lower() ~= place.url:lower() then
-      callback(
-        nil,
-        ("“%s” works on %s, and this is %s: open Neovim in a clone of it"):format(row.name, row.repo, place.url)
-      )
-    else
-      callback(place)
+      return
     end
+    local wanted = M.web_url(row.repo_url or ""):lower()
+    for name, urls in vim.spairs(place.remotes) do
+      for _, url in ipairs(urls) do
+        if url:lower() == wanted then
+          place.remote = name
+          callback(place)
+          return
+        end
+      end
+    end
+    callback(
+      nil,
+      ("“%s” works on %s, and this is %s: open Neovim in a clone of it"):format(
+        row.name,
+        row.repo or "no repository",
+        place.url
+      )
+    )
   end)
 end
 
@@ -151,13 +247,24 @@ function M.diff(row, callback)
           callback(diff, trouble)
         end)
       end
+      -- Without a ref it began at the default branch. A tag or a commit is not fetched like a branch.
+      local function by_name(name)
+        git(place.root, { "fetch", "--no-tags", place.remote, name }, function(out)
+          git(place.root, { "rev-parse", "--verify", "--quiet", "FETCH_HEAD" }, function(commit)
+            compare(out and commit and vim.trim(commit) or name)
+          end)
+        end)
+      end
       if not row.ref then
-        compare(("refs/remotes/%s/HEAD"):format(place.remote))
+        by_name("HEAD")
         return
       end
-      fetch(place, row.ref, function(has_base)
-        -- A tag or a commit is not fetched like a branch.
-        compare(has_base and ("refs/remotes/%s/%s"):format(place.remote, row.ref) or row.ref)
+      fetch(place, row.ref, function(is_branch)
+        if is_branch then
+          compare(("refs/remotes/%s/%s"):format(place.remote, row.ref))
+        else
+          by_name(row.ref)
+        end
       end)
     end)
   end)
@@ -165,11 +272,16 @@ end
 
 ---@param root string
 ---@return string? name of a buffer of this tree that is not saved
-local function unsaved(root)
+function M.unsaved(root)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buf)
-    if vim.bo[buf].modified and vim.bo[buf].buftype == "" and vim.startswith(name, root .. "/") then
-      return vim.fn.fnamemodify(name, ":.")
+    if vim.bo[buf].modified and vim.bo[buf].buftype == "" and name ~= "" then
+      -- git says where the tree really is; a buffer may have another way there. A new file has only a directory.
+      local dir = vim.uv.fs_realpath(vim.fs.dirname(name)) or vim.fs.dirname(name)
+      local real = vim.uv.fs_realpath(name) or vim.fs.joinpath(dir, vim.fs.basename(name))
+      if vim.startswith(name, root .. "/") or vim.startswith(real, root .. "/") then
+        return vim.fn.fnamemodify(name, ":.")
+      end
     end
   end
 end
@@ -190,7 +302,7 @@ function M.checkout(row, callback)
       end
       -- Looked at last: a fetch may take a while.
       git(place.root, { "status", "--porcelain" }, function(status)
-        local open = unsaved(place.root)
+        local open = M.unsaved(place.root)
         if open then
           callback(nil, ("%s is not saved: nothing was checked out"):format(open))
           return

@@ -35,6 +35,9 @@ end
 ---@param filetype? string
 local function show(name, lines, filetype)
   local opts = { name = "cloud " .. name, filetype = filetype, float = filetype == nil }
+  lines = vim.tbl_map(function(line)
+    return (line:gsub("%s*[\r\n]+%s*", " "))
+  end, lines)
   require("cursor_agent.window.scratch").open(lines, opts)
 end
 
@@ -53,13 +56,19 @@ function verbs.open(id)
   end)
 end
 
+---Follow-ups that were typed and refused, by agent: the next question offers them again.
+---@type table<string, string>
+local unsent = {}
+
 function verbs.follow(id, text)
   local function send(words)
+    unsent[id] = words
     client.request("follow", { id = id, text = words }, function(row, message)
       if not row then
         failed(message)
         return
       end
+      unsent[id] = nil
       dashboard.on_rows({ rows = { row } })
       notify.notify(("sent to “%s”"):format(row.name), "info")
     end)
@@ -68,7 +77,7 @@ function verbs.follow(id, text)
     send(text)
     return
   end
-  vim.ui.input({ prompt = "Follow up: " }, function(words)
+  vim.ui.input({ prompt = "Follow up: ", default = unsent[id] }, function(words)
     if words and vim.trim(words) ~= "" then
       send(words)
     end
@@ -96,7 +105,7 @@ local function put_away(how, id)
     end
     local known = dashboard.known(id)
     notify.notify(("“%s” was %sd"):format(known and known.name or id, how), "info")
-    dashboard.refresh()
+    dashboard.set_archived(id, how == "archive")
   end)
 end
 
@@ -148,7 +157,8 @@ function verbs.checkout(id)
   with_row(id, function(row)
     require("cursor_agent.cloud.git").checkout(row, function(branch, why)
       if branch then
-        notify.notify(("%s is checked out"):format(branch), "info")
+        local where = client.is_demo() and " in the demo's own clone" or ""
+        notify.notify(("%s is checked out%s"):format(branch, where), "info")
       else
         failed(why)
       end
@@ -160,6 +170,11 @@ end
 function verbs.browse(id)
   with_row(id, function(row)
     local address = row.pr or row.url
+    -- The address is the server's word: a file or a program is not for the browser.
+    if not (address or ""):find("^https?://") then
+      failed(("“%s” has neither a pull request nor a page"):format(row.name))
+      return
+    end
     if client.is_demo() then
       notify.notify(("the demo opens no browser: it would be %s"):format(address), "info")
       return
@@ -222,7 +237,8 @@ function verbs.usage(id)
       )
       return words
     end
-    local lines = { line("all", usage.totalUsage, usage.cost) }
+    local known = dashboard.known(id)
+    local lines = { known and known.name or id, line("all", usage.totalUsage, usage.cost) }
     for _, run in ipairs(usage.runs or {}) do
       lines[#lines + 1] = line(run.id:sub(1, 12), run.usage, run.cost)
     end

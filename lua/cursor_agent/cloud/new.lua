@@ -23,11 +23,27 @@ local M = {}
 local MOST_TALK = 20000
 local MOST_DIFF = 60000
 
+---Images that a prompt mentions: `@shots/login.png`.
+---@param text string
+---@return string[] paths
+local function mentioned(text)
+  local images = {} ---@type string[]
+  for path in (" " .. text):gmatch("%s@(%S+)") do
+    local full = vim.fn.fnamemodify(vim.fs.normalize(path), ":p")
+    local kind = vim.fn.fnamemodify(path, ":e"):lower()
+    if vim.list_contains({ "png", "jpg", "jpeg", "gif", "webp" }, kind) and vim.fn.filereadable(full) == 1 then
+      images[#images + 1] = full
+    end
+  end
+  return images
+end
+
 ---@param place cursor_agent.cloud.Place?
 ---@param text string
 ---@return cursor_agent.cloud.New
 local function with(place, text)
   local cloud = config.get().cloud
+  ---@type cursor_agent.cloud.New
   local new = {
     text = text,
     repo = place and place.url,
@@ -35,11 +51,13 @@ local function with(place, text)
     model = cloud.model,
     mode = cloud.mode,
     auto_pr = cloud.auto_pr,
-    images = {},
+    images = mentioned(text),
   }
   if place and place.branch and not place.pushed then
     new.note = ("the branch %s was not pushed: Cursor cannot see it"):format(place.branch)
     new.ref = nil
+  elseif place and not place.branch then
+    new.note = "no branch is checked out here"
   elseif place and place.ahead > 0 then
     new.note = ("%d commits of %s were not pushed"):format(place.ahead, place.branch or "HEAD")
   elseif place and place.dirty then
@@ -63,6 +81,9 @@ function M.summary(new)
   if new.branch then
     parts[#parts + 1] = "branch " .. new.branch
   end
+  if new.name then
+    parts[#parts + 1] = "name " .. new.name
+  end
   if #new.images > 0 then
     parts[#parts + 1] = format.plural(#new.images, "image")
   end
@@ -72,7 +93,8 @@ end
 
 ---Asks once, then creates.
 ---@param new cursor_agent.cloud.New
----@param done? fun(row: cursor_agent.cloud.Row)
+---@param done? fun(row: cursor_agent.cloud.Row?) once it is known what came of it
+---@return boolean? sent
 local function confirm(new, done)
   if vim.trim(new.text) == "" then
     notify.notify("the prompt is empty: nothing was sent", "warn")
@@ -99,6 +121,9 @@ local function confirm(new, done)
   client.request("create", params, function(row, message)
     if not row then
       notify.notify(message or "the agent was not created", "error")
+      if done then
+        done()
+      end
       return
     end
     require("cursor_agent.cloud.dashboard").add(row)
@@ -110,6 +135,7 @@ local function confirm(new, done)
       done(row)
     end
   end)
+  return true
 end
 
 ---The settings as lines of the buffer, and the text below them.
@@ -164,6 +190,9 @@ function M.read(lines)
   if pr ~= "yes" and pr ~= "no" then
     return nil, ("pull request is `yes` or `no`, not `%s`"):format(pr)
   end
+  if given("branch") and (mode == "plan" or given("name")) then
+    return nil, "a branch name cannot be combined with mode `plan` or a name: Cursor's API takes one or the other"
+  end
   local images = {} ---@type string[]
   for path in vim.gsplit(fields.images or "", ",", { trimempty = true }) do
     local full = vim.fn.fnamemodify(vim.fs.normalize(vim.trim(path)), ":p")
@@ -192,20 +221,29 @@ local function edit(new, name)
   local scratch = require("cursor_agent.window.scratch")
   local lines = as_lines(new)
   local buf = scratch.open(lines, { name = name, filetype = "markdown", modifiable = true })
+  local sending = false
   local function send()
+    -- The answer can take a while, and a second press would start a second agent.
+    if sending then
+      notify.notify("this is being sent: the answer has not come yet", "info")
+      return
+    end
     local read, why = M.read(vim.api.nvim_buf_get_lines(buf, 0, -1, false))
     if not read then
       notify.notify(why or "", "error")
       return
     end
-    confirm(read, function()
-      if vim.api.nvim_buf_is_valid(buf) then
+    sending = true
+    local sent = confirm(read, function(row)
+      sending = false
+      if row and vim.api.nvim_buf_is_valid(buf) then
         vim.bo[buf].modified = false
         for _, win in ipairs(vim.fn.win_findbuf(buf)) do
           pcall(vim.api.nvim_win_close, win, false)
         end
       end
     end)
+    sending = sending and sent or false
   end
   scratch.on_write(buf, "cursor-agent: start the cloud agent", send)
   for _, mode in ipairs({ "n", "i" }) do
@@ -217,7 +255,7 @@ local function edit(new, name)
   -- What will be sent is read from its beginning, a prompt is typed at the end.
   vim.cmd.stopinsert()
   vim.api.nvim_win_set_cursor(0, { new.text == "" and vim.api.nvim_buf_line_count(buf) or 1, 0 })
-  notify.notify("nothing was sent yet: <C-s> or :w starts the agent, :q! drops it", "info")
+  notify.notify("nothing is sent before <C-s> or :w; :q! drops it", "info")
 end
 
 ---Starts an agent on the repository Neovim is in.
@@ -283,7 +321,11 @@ function M.send(chat)
     local function show(diff)
       local text = { "Go on with this task:", "", prompt, "", "## The conversation so far", "", talk }
       if vim.trim(diff) ~= "" then
-        local shown = #diff > MOST_DIFF and diff:sub(1, MOST_DIFF) .. "\n(the rest is left out)" or vim.trim(diff)
+        local shown = diff:gsub("\n+$", "") ---@type string
+        if #shown > MOST_DIFF then
+          -- Whole lines.
+          shown = shown:sub(1, MOST_DIFF):gsub("[^\n]*$", "") .. "(the rest is left out)"
+        end
         -- As many backticks as nothing in it has.
         local fence = "```"
         while shown:find(fence, 1, true) do
@@ -298,6 +340,11 @@ function M.send(chat)
       local new = with(place, redacted)
       if new.note == "what is not committed stays here" then
         new.note = nil
+      end
+      local open = place and git.unsaved(place.root)
+      if open then
+        new.note = (new.note and new.note .. "; " or "")
+          .. ("%s is not saved: the diff has what is on disk"):format(open)
       end
       if not place then
         new.repo, new.ref = "https://github.com/acme/app", "main"

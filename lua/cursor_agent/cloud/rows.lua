@@ -20,11 +20,12 @@ M.states = {
   stopped = { words = "stopped", icon = "cancelled", group = "CursorAgentCancelled" },
   expired = { words = "expired", icon = "failed", group = "CursorAgentFailed" },
   loading = { words = "…", icon = "pending", group = "CursorAgentPending" },
+  active = { words = "active", icon = "pending", group = "CursorAgentPending" },
   idle = { words = "idle", icon = "pending", group = "CursorAgentPending" },
 }
 
 ---The order of the totals, and of the choice of a filter.
-M.order = { "running", "creating", "asks", "finished", "error", "stopped", "expired", "idle" }
+M.order = { "running", "creating", "asks", "finished", "error", "stopped", "expired", "active", "idle" }
 
 ---@param state string
 ---@return cursor_agent.cloud.State
@@ -76,6 +77,36 @@ local function cell(text, cells)
   return text .. (" "):rep(cells - format.width(text))
 end
 
+---How wide the columns are whose width depends on the window.
+---@param width integer of the window
+---@param widest integer the longest name of a repository
+---@return integer name
+---@return integer repo
+---@return integer place
+local function columns(width, widest)
+  local repo = math.max(math.min(widest, math.max(math.floor(width * 0.22), 15)), 10)
+  -- What is left for the name and the place, after the other columns.
+  local room = math.max(width - 29 - repo, 28)
+  local name = math.max(math.floor(room * 0.5), 14)
+  return name, repo, math.max(room - name, 12)
+end
+
+---What stands above the columns.
+---@param width integer of the window
+---@param widest integer the longest name of a repository
+---@return string
+function M.titles(width, widest)
+  local name, repo, place = columns(width, widest)
+  return ("   %s %s %s %s %4s  %7s"):format(
+    cell("state", 9),
+    cell("name", name),
+    cell("repository", repo),
+    cell("pull request, branch", place),
+    "age",
+    "time"
+  )
+end
+
 ---@class (exact) cursor_agent.cloud.Spot
 ---@field from integer bytes
 ---@field to integer
@@ -86,14 +117,12 @@ end
 ---@param width integer of the window
 ---@param now_ms number by the server's clock
 ---@param icons cursor_agent.Icons
+---@param widest integer the longest name of a repository
 ---@return string line
 ---@return cursor_agent.cloud.Spot[] spots
-function M.line(row, width, now_ms, icons)
+function M.line(row, width, now_ms, icons, widest)
   local state = M.state(row.state)
-  -- What is left for the name and the place, after the fixed columns.
-  local room = math.max(width - 44, 28)
-  local name_cells = math.max(math.floor(room * 0.5), 14)
-  local place_cells = math.max(room - name_cells, 12)
+  local name_cells, repo_cells, place_cells = columns(width, widest)
   local elapsed = row.elapsed_ms
   if state.live and row.started_ms then
     elapsed = math.max(now_ms - row.started_ms, 0)
@@ -102,12 +131,12 @@ function M.line(row, width, now_ms, icons)
     { " " .. cell(icons[state.icon] or " ", 2), state.group },
     { cell(state.words, 9) .. " ", state.group },
     { cell(row.archived and row.name .. " (archived)" or row.name, name_cells) .. " ", "CursorAgentToolTitle" },
-    { cell(row.repo or "", 15) .. " ", "CursorAgentPath" },
+    { cell(row.repo or "", repo_cells) .. " ", "CursorAgentPath" },
     { cell(M.where(row), place_cells) .. " ", row.why and "CursorAgentError" or "CursorAgentDetail" },
     { ("%4s"):format(M.age(row.created_ms and now_ms - row.created_ms)), "CursorAgentDetail" },
   }
   if elapsed then
-    parts[#parts + 1] = { ("  %s"):format(format.clock(elapsed)), "CursorAgentDetail" }
+    parts[#parts + 1] = { ("  %7s"):format(format.clock(elapsed)), "CursorAgentDetail" }
   end
   local line, spots = "", {} ---@type string, cursor_agent.cloud.Spot[]
   for _, part in ipairs(parts) do

@@ -11,10 +11,17 @@ local watched = {}
 ---@type table<string, boolean> asked a question that was not answered yet
 local asking = {}
 
+---The waits before a program that ended by itself is started again; after the last, it is left alone.
+local RESTARTS_MS = { 1000, 5000, 30000 }
+local restarts = 0
+
 ---What is watched, in words; empty without anything.
 ---@return string
 local function words()
-  local count, questions = vim.tbl_count(watched), vim.tbl_count(asking)
+  local count, questions = 0, vim.tbl_count(asking)
+  for id in pairs(watched) do
+    count = count + (asking[id] and 0 or 1)
+  end
   local list = {} ---@type string[]
   if count > 0 then
     list[#list + 1] = ("%d running"):format(count)
@@ -41,11 +48,12 @@ end
 ---@param list cursor_agent.cloud.Row[]
 function M.see(list)
   local different = false
+  restarts = 0
   for _, row in ipairs(list) do
     local live = rows.state(row.state).live or false
     if live then
+      different = different or watched[row.id] == nil or asking[row.id] ~= nil
       asking[row.id] = nil
-      different = different or watched[row.id] == nil
       watched[row.id] = row
     elseif watched[row.id] and row.state ~= "loading" then
       -- Its end is told by the program.
@@ -56,6 +64,27 @@ function M.see(list)
     tell_program()
     changed()
   end
+end
+
+---The program has ended by itself: it is started again for what is watched, a few times.
+---@param message string why it ended
+function M.gone(message)
+  if next(watched) == nil then
+    return
+  end
+  restarts = restarts + 1
+  local wait = RESTARTS_MS[restarts]
+  if wait then
+    vim.defer_fn(function()
+      if next(watched) ~= nil then
+        tell_program()
+      end
+    end, wait)
+    return
+  end
+  watched, asking, restarts = {}, {}, 0
+  changed()
+  require("cursor_agent.notify").notify(("cloud agents are no longer watched. %s"):format(message), "warn")
 end
 
 ---@param id string
@@ -74,6 +103,25 @@ end
 local function in_view(id)
   local chat = require("cursor_agent.chat.registry").find(id)
   return chat ~= nil and require("cursor_agent.chat.layout").chat_window(chat) ~= nil
+end
+
+---@param row cursor_agent.cloud.Row
+local function say_question(row)
+  local format = require("cursor_agent.render.format")
+  local question = format.first_line(vim.trim(row.result or ""):match("[^\n]*$") or "", 100)
+  require("cursor_agent.decide.attention").say(("cloud agent “%s” asks: %s"):format(row.name, question), "warn")
+end
+
+---A watched agent asks in the middle of its run.
+---@param row cursor_agent.cloud.Row
+function M.asked(row)
+  if watched[row.id] then
+    asking[row.id] = true
+    changed()
+    if not in_view(row.id) then
+      say_question(row)
+    end
+  end
 end
 
 ---A run of a watched agent has ended.
@@ -95,13 +143,7 @@ function M.ended(params)
   local first = row.result and format.first_line(row.result, 100) or ""
   local attention = require("cursor_agent.decide.attention")
   if row.state == "asks" and row.result then
-    attention.say(
-      ("cloud agent “%s” asks: %s"):format(
-        row.name,
-        format.first_line(vim.trim(row.result):match("[^\n]*$") or "", 100)
-      ),
-      "warn"
-    )
+    say_question(row)
   elseif row.state == "finished" then
     attention.say(
       ("cloud agent “%s” finished%s%s"):format(row.name, took, first ~= "" and ": " .. first or ""),

@@ -58,10 +58,11 @@ local function blocks_in(run)
   return quotes + marks + 2 * tabs + spaces / 2
 end
 
----Whether a parser of markdown may see a line. The marks count wherever they stand: markdown is injected into comments.
+---Whether a line has no run of marks that opens too many blocks of markdown. It counts wherever it stands: markdown is
+---injected into comments.
 ---@param line string
 ---@return boolean
-function M.safe_line(line)
+local function has_no_deep_run(line)
   if #line <= MOST_BLOCKS / 2 then
     return true
   end
@@ -73,8 +74,30 @@ function M.safe_line(line)
     end
     at, last = line:find(OPENING, last + 1)
   end
+  return true
+end
+
+---Whether a parser of markdown may see a line.
+---@param line string
+---@return boolean
+function M.safe_line(line)
+  if #line <= MOST_BLOCKS / 2 then
+    return true
+  end
   local _, quotes = line:gsub(">", "")
-  return quotes <= 2 * MOST_BLOCKS
+  return quotes <= 2 * MOST_BLOCKS and has_no_deep_run(line)
+end
+
+---Whether a parser may see the lines of a file that may have markdown in some of them. Code on one line has many `>`.
+---@param lines string[]
+---@return boolean
+function M.safe_code(lines)
+  for _, line in ipairs(lines) do
+    if not has_no_deep_run(line) then
+      return false
+    end
+  end
+  return true
 end
 
 ---Whether a parser of markdown may see lines.

@@ -2,12 +2,18 @@
 
 local bisect = require("cursor_agent.render.bisect")
 local guard = require("cursor_agent.colour.guard")
+local markdown = require("cursor_agent.render.markdown")
 local regex = require("cursor_agent.colour.regex")
 local syntax = require("cursor_agent.colour.syntax")
 
 local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_syntax")
+
+local NS_DRAWN = vim.api.nvim_create_namespace("cursor_agent_markdown")
+
+---A block with more lines than this is drawn when it is coloured, not with each piece of it that comes.
+local DRAWN_LINES = 100
 
 ---The block that is being written is coloured again at most this often.
 local STREAMING_MS = 60
@@ -53,6 +59,52 @@ local function code_piece(transcript, index)
         return at and { row = row + at.row, col = at.col, apply = at.apply }
       end
     end)
+  end
+end
+
+---Draws what the lines of a block mean: headings, lists, tables.
+---@param transcript cursor_agent.Transcript
+---@param block cursor_agent.render.TextBlock
+---@param lines string[] without what stands before them
+---@param row integer where they begin
+---@param col integer
+---@param open boolean it is being written
+local function draw(transcript, block, lines, row, col, open)
+  local buf = transcript.buf
+  vim.api.nvim_buf_clear_namespace(buf, NS_DRAWN, row, row + #lines)
+  local room = not block.code and transcript:room() or nil
+  if not room then
+    return
+  end
+  local style = { room = room - col, icons = transcript.context.icons, open = open }
+  for _, mark in ipairs(markdown.marks(lines, style)) do
+    local opts = mark.opts
+    if opts.end_col then
+      opts.end_row, opts.end_col = row + mark.row, opts.end_col + col
+    end
+    vim.api.nvim_buf_set_extmark(buf, NS_DRAWN, row + mark.row, mark.col + col, opts)
+  end
+end
+
+---Draws the end of a text that has just grown, before it is seen: so nothing changes its place under the reader's eyes.
+---@param transcript cursor_agent.Transcript
+---@param index integer
+---@param from integer the first block that has changed
+function M.draw_tail(transcript, index, from)
+  local item = transcript.items[index]
+  local blocks = item.blocks --[=[@as cursor_agent.render.TextBlock[] ]=]
+  local first, past = transcript:range(index)
+  local top, cut = first + item.gap, #assert(item.tail).prefix
+  for number = math.max(from, 1), #blocks do
+    local block = blocks[number]
+    local last = blocks[number + 1] and top + blocks[number + 1].row or past
+    if last - (top + block.row) <= DRAWN_LINES then
+      local lines = vim.api.nvim_buf_get_lines(transcript.buf, top + block.row, last, false)
+      for k, line in ipairs(cut > 0 and lines or {}) do
+        lines[k] = line:sub(cut + 1)
+      end
+      draw(transcript, block, lines, top + block.row, cut, number == #blocks)
+    end
   end
 end
 
@@ -114,6 +166,7 @@ local function paint_block(transcript, index, number, first, past, open)
       if not cleared then
         vim.api.nvim_buf_clear_namespace(transcript.buf, NS, row, row + #lines)
         cleared = true
+        draw(transcript, block, lines, row, cut, open)
       end
       return function(k)
         return { row = row + k, col = cut, apply = true }

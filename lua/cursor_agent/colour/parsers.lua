@@ -17,18 +17,40 @@ local M = {}
 ---@type table<integer, cursor_agent.parsers.Fence>
 local fences = {}
 
+---Plugins that draw from the buffer's markdown tree.
+local READERS = { "render-markdown", "markview" }
+
+---Whether a plugin draws the markdown of chats.
+---@return boolean
+function M.has_reader()
+  for _, name in ipairs(READERS) do
+    if package.loaded[name] then
+      return true
+    end
+  end
+  return false
+end
+
+---Which check the lines of a user's file have to pass.
+---@param lang string
+---@return fun(lines: string[]): boolean
+local function check_of(lang)
+  return lang == "markdown" and guard.safe_lines or guard.safe_code
+end
+
 ---Reads the text again only after lines came that a parser must not see.
 ---@param buf integer
 ---@param lang string
 ---@return cursor_agent.parsers.Check
 local function check_text(buf, lang)
   local doubtful, safe, tick = true, true, -1
+  local safe_lines = check_of(lang)
   vim.api.nvim_buf_attach(buf, false, {
     on_lines = function(_, _, _, first, _, past)
       -- What nests over many lines counts in our own buffers only. It comes many lines at a time.
       doubtful = doubtful
         or vim.bo[buf].buftype ~= "" and (past - first > 1 or lang ~= "markdown")
-        or not guard.safe_lines(vim.api.nvim_buf_get_lines(buf, first, past, false))
+        or not safe_lines(vim.api.nvim_buf_get_lines(buf, first, past, false))
     end,
     on_reload = function()
       doubtful = true
@@ -42,7 +64,7 @@ local function check_text(buf, lang)
     if doubtful and now ~= tick then
       tick = now
       local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-      safe = vim.bo[buf].buftype == "" and guard.safe_lines(lines) or guard.safe(lang, lines)
+      safe = vim.bo[buf].buftype == "" and safe_lines(lines) or guard.safe(lang, lines)
       doubtful = not safe
     end
     return safe
@@ -95,17 +117,20 @@ end
 ---@param buf integer
 ---@param lang string?
 ---@param check? cursor_agent.parsers.Check # instead of reading the whole text
+---@return boolean there it has one
 function M.fence(buf, lang, check)
-  if not lang or fences[buf] or not vim.api.nvim_buf_is_loaded(buf) or not available(lang) then
-    return
+  if fences[buf] then
+    return true
+  elseif not lang or not vim.api.nvim_buf_is_loaded(buf) or not available(lang) then
+    return false
   end
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   if not guard.safe_lines(lines) and not vim.treesitter.highlighter.active[buf] then
-    return
+    return false
   end
   local ok, parser = pcall(vim.treesitter.get_parser, buf, lang)
   if not ok or not parser then
-    return
+    return false
   end
   local own = check or check_text(buf, lang)
   if check then
@@ -119,6 +144,24 @@ function M.fence(buf, lang, check)
   wrap(parser, own)
   -- A file that is being read comes in without a word to it.
   parser:invalidate(true)
+  return true
+end
+
+---Puts a fence before the parser of an empty buffer once it was painted: making a parser is a third of the time that
+---opening a chat takes. At once where something reads the buffer already.
+---@param buf integer
+---@param fence fun()
+function M.fence_soon(buf, fence)
+  local highlighter = package.loaded["vim.treesitter.highlighter"]
+  if M.has_reader() or highlighter and highlighter.active[buf] then
+    fence()
+  else
+    require("cursor_agent.colour.painter").soon(function()
+      if vim.api.nvim_buf_is_loaded(buf) then
+        fence()
+      end
+    end)
+  end
 end
 
 ---The language of a filetype.
@@ -128,15 +171,52 @@ function M.language_of(filetype)
   return filetype and filetype ~= "" and (vim.treesitter.language.get_lang(filetype) or filetype) or nil
 end
 
----Puts fences before the markdown files of the user, which an agent may write as well: those that are open, and those that
----are opened from now on.
+---@type table<string, boolean> whether parts of a language can be markdown
+local injects = {}
+
+---Whether parts of a text in this language can be markdown: an example in a help file, a comment.
+---@param lang string
+---@return boolean
+local function injects_markdown(lang)
+  if injects[lang] == nil then
+    local ok, query = pcall(vim.treesitter.query.get, lang, "injections")
+    local found = false
+    if ok and query then
+      found = vim.tbl_contains(query.captures, "injection.language")
+        or vim.tbl_contains(query.captures, "language")
+        or vim.inspect(query.info.patterns):find("markdown", 1, true) ~= nil
+    end
+    injects[lang] = found
+  end
+  return injects[lang]
+end
+
+---Puts a fence before the parser of a user's file, which an agent may write as well, where it can come to parse markdown.
+---@param buf integer
+function M.fence_file(buf)
+  local buftype = vim.bo[buf].buftype
+  if fences[buf] or (buftype ~= "" and buftype ~= "help") then
+    return
+  end
+  local lang = M.language_of(vim.bo[buf].filetype)
+  -- What nothing colours is parsed by nothing, and making a parser would be felt in a large file.
+  if lang == "markdown" or (lang and vim.treesitter.highlighter.active[buf] and injects_markdown(lang)) then
+    M.fence(buf, lang)
+  end
+end
+
+---Puts fences before the files of the user: those that are open, and those that are opened from now on.
 function M.watch_files()
   M.watch_files = function() end
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.bo[buf].buftype == "" and M.language_of(vim.bo[buf].filetype) == "markdown" then
-      M.fence(buf, "markdown")
+  -- An agent has yet to start before it can write one of them.
+  require("cursor_agent.colour.painter").soon(function(pause)
+    for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+      pause()
+      if vim.api.nvim_buf_is_loaded(buf) then
+        M.fence_file(buf)
+      end
     end
-  end
+  end)
   vim.api.nvim_create_autocmd("BufReadPre", {
     group = vim.api.nvim_create_augroup("cursor_agent_parsers", {}),
     pattern = { "*.md", "*.markdown", "*.mdown", "*.mkd", "*.mdx", "*.mdc" },
@@ -147,11 +227,15 @@ function M.watch_files()
   })
   vim.api.nvim_create_autocmd("FileType", {
     group = "cursor_agent_parsers",
-    desc = "cursor-agent: the same for files of other names",
+    desc = "cursor-agent: the same for files of other names and kinds",
     callback = function(args)
-      if vim.bo[args.buf].buftype == "" and M.language_of(args.match) == "markdown" then
-        M.fence(args.buf, "markdown")
-      end
+      M.fence_file(args.buf)
+      -- Something may colour it that is told of its filetype later.
+      vim.schedule(function()
+        if vim.api.nvim_buf_is_loaded(args.buf) then
+          M.fence_file(args.buf)
+        end
+      end)
     end,
   })
 end

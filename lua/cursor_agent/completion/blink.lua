@@ -1,6 +1,6 @@
 -- A source for blink.cmp: `providers = { cursor_agent = { name = "agent", module = "cursor_agent.completion.blink" } }`.
 
-local complete = require("cursor_agent.completion")
+local complete = require("cursor_agent.completion.items")
 
 ---@class cursor_agent.completion.Blink
 local Source = {}

@@ -1,6 +1,6 @@
 -- A source for nvim-cmp: `require("cmp").register_source("cursor_agent", require("cursor_agent.completion.cmp").new())`.
 
-local complete = require("cursor_agent.completion")
+local complete = require("cursor_agent.completion.items")
 
 ---@class cursor_agent.completion.Cmp
 local Source = {}

@@ -1,175 +1,24 @@
--- Completion in the prompt: `/` for the agent's commands, `@` for what can be attached.
+-- Completion in the prompt: 'completefunc', and our own menu while typing where no plugin has one.
 
 local chats = require("cursor_agent.chat.registry")
+local companions = require("cursor_agent.completion.companions")
 local config = require("cursor_agent.config")
-local context = require("cursor_agent.prompt.context")
-local format = require("cursor_agent.render.format")
 local listing = require("cursor_agent.prompt.listing")
+local offered = require("cursor_agent.completion.items")
 
 local M = {}
 
----@class (exact) cursor_agent.complete.Item
----@field word string what is inserted
----@field label string what is listed
----@field kind "command"|"file"|"buffer"|"symbol"|"context"
----@field detail string
----@field doc? string
-
----Offered at most: more is not looked through by eye.
-local MAX_ITEMS = 200
-
----What is being completed left of the cursor.
----@param before string the line up to the cursor
----@param first_line boolean it is the first line of the prompt
----@return "command"|"mention"|nil kind
----@return integer start byte where the word begins, from 0
----@return string word without its `/` or `@`
-function M.word(before, first_line)
-  local command = first_line and before:match("^/([^%s]*)$")
-  if command then
-    return "command", 0, command
-  end
-  -- Within braces a path may have spaces, and everywhere an `@` of its own: `@src/@types`.
-  local word = before:match("@{[^}]*$") or before:match("%S*$") or ""
-  local start = #before - #word
-  if word:sub(1, 1) == "@" and (start == 0 or before:sub(start, start):match("%s")) then
-    return "mention", start, (word:gsub("^@{?", ""))
-  end
-  return nil, -1, ""
-end
-
----@param chat cursor_agent.Chat
----@return cursor_agent.complete.Item[]
-local function commands(chat)
-  local items = {} ---@type cursor_agent.complete.Item[]
-  for _, command in ipairs(chat.status.commands or {}) do
-    items[#items + 1] = {
-      word = "/" .. command.name,
-      label = "/" .. command.name .. (command.hint and " " .. command.hint or ""),
-      kind = "command",
-      detail = format.first_line(command.description or "", 80),
-      doc = command.description and require("cursor_agent.colour.guard").harmless(command.description),
-    }
-  end
-  return items
-end
-
----A path as a mention. Braces hold together what would be taken for the end of it.
----@param path string
----@return string
-local function mention(path)
-  local loose = path:find("[%s@{]") or path:find("[.,;:!?)%]'\"]$")
-  return loose and ("@{%s}"):format(path) or "@" .. path
-end
-
----@param chat cursor_agent.Chat
----@param word string
----@return cursor_agent.complete.Item[]
-local function mentions(chat, word)
-  local items, seen = {}, {} ---@type cursor_agent.complete.Item[], table<string, boolean>
-  local function add(item)
-    if not seen[item.word] then
-      seen[item.word] = true
-      items[#items + 1] = item
-    end
-  end
-  local docs = {
-    selection = "what was last selected in the code window",
-    diagnostics = "errors and warnings in the editor",
-    diff = "git diff of what is not committed",
-    buffer = "the file in the code window",
-  }
-  for _, name in ipairs(context.names) do
-    add({ word = "@" .. name, label = "@" .. name, kind = "context", detail = docs[name] or "" })
-  end
-  local root = chat.cwd .. "/"
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    local path = vim.api.nvim_buf_get_name(buf)
-    if vim.bo[buf].buflisted and vim.bo[buf].buftype == "" and path ~= "" then
-      local short = path:sub(1, #root) == root and path:sub(#root + 1) or path
-      add({
-        word = mention(short),
-        label = "@" .. short,
-        kind = "buffer",
-        detail = vim.bo[buf].modified and "buffer, unsaved" or "buffer",
-      })
-    end
-  end
-  for _, path in ipairs(listing.search(chat.cwd, word, MAX_ITEMS)) do
-    add({ word = mention(path), label = "@" .. path, kind = "file", detail = "" })
-  end
-  if word == "" or ("symbol:"):sub(1, #word) == word or word:find("^symbol:") then
-    for _, symbol in ipairs(require("cursor_agent.prompt.symbols").list()) do
-      add({
-        word = "@symbol:" .. symbol.name,
-        label = "@symbol:" .. symbol.name,
-        kind = "symbol",
-        detail = ("%s, line %d"):format(symbol.kind:lower(), symbol.first),
-      })
-    end
-  end
-  return items
-end
-
----What fits left of the cursor, best first.
----@param chat cursor_agent.Chat
----@param before string
----@param first_line boolean
----@return cursor_agent.complete.Item[] items
----@return integer start
-function M.items(chat, before, first_line)
-  local kind, start, word = M.word(before, first_line)
-  if not kind then
-    return {}, -1
-  end
-  local items = kind == "command" and commands(chat) or mentions(chat, word)
-  if word ~= "" then
-    items = listing.beginnings_first(vim.fn.matchfuzzy(items, word, { key = "label" }), word, function(item)
-      return (item.label:gsub("^[@/]", ""))
-    end)
-  end
-  return vim.list_slice(items, 1, MAX_ITEMS), start
-end
-
----LSP's CompletionItemKind of what is offered: none that completion plugins add brackets to or expand.
-local LSP_KINDS = { command = 14, file = 17, buffer = 17, symbol = 18, context = 18 }
-
----What begins something to complete.
-M.TRIGGERS = { "/", "@" }
-
----The same as items of the language server protocol, as completion plugins take them.
----@param before string the line up to the cursor
----@param line integer the cursor's, from 1
----@return lsp.CompletionItem[]
-function M.lsp_items(before, line)
-  local chat = chats.current()
-  if not chat then
-    return {}
-  end
-  local found, start = M.items(chat, before, line == 1)
-  local items = {} ---@type lsp.CompletionItem[]
-  for i, item in ipairs(found) do
-    items[i] = {
-      label = item.label,
-      filterText = item.word,
-      kind = LSP_KINDS[item.kind],
-      detail = item.detail,
-      documentation = item.doc,
-      -- Best first, as they came.
-      sortText = ("%04d"):format(i),
-      textEdit = {
-        newText = item.word,
-        range = {
-          start = { line = line - 1, character = vim.fn.strutf16len(before:sub(1, start)) },
-          ["end"] = { line = line - 1, character = vim.fn.strutf16len(before) },
-        },
-      },
-    }
-  end
-  return items
-end
-
 local LETTERS = { command = "c", file = "f", buffer = "b", symbol = "s", context = "@" }
+
+local FUNCTION = "v:lua.require'cursor_agent.completion'.completefunc"
+
+---Makes 'completefunc' ours. mini.completion sets its own in each buffer that is entered, also where it is switched off.
+---@param buf integer
+function M.claim(buf)
+  if vim.bo[buf].completefunc ~= FUNCTION then
+    vim.bo[buf].completefunc = FUNCTION
+  end
+end
 
 ---'completefunc' of the prompt.
 ---@param findstart integer
@@ -180,14 +29,14 @@ function M.completefunc(findstart, base)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local before = vim.api.nvim_get_current_line():sub(1, col)
   if findstart == 1 then
-    local kind, start = M.word(before, row == 1)
+    local kind, start = offered.word(before, row == 1)
     return kind and start or -3
   end
   if not chat then
     return {}
   end
   local words = {}
-  for _, item in ipairs((M.items(chat, before .. base, row == 1))) do
+  for _, item in ipairs((offered.items(chat, before .. base, row == 1))) do
     words[#words + 1] = {
       word = item.word,
       abbr = item.label,
@@ -201,57 +50,179 @@ function M.completefunc(findstart, base)
   return { words = words, refresh = "always" }
 end
 
----Whether a completion plugin looks after the buffer: then nothing is offered unasked.
+---Files are looked for in the background; what is found too late for a key is offered this much later.
+local RETRY_MS, RETRIES = 25, 20
+
+---Where the menu is dismissed: nothing is offered until the next `/` or `@`.
+---@type table<integer, boolean>
+local dismissed = {}
+
+---'shortmess' of the user and what it is while the menu is open; nil where it is the user's.
+local shortmess ---@type { [1]: string, [2]: string }?
+
+---Keeps Neovim from writing "-- User defined completion" below the menu.
+local function hush()
+  local own = vim.o.shortmess
+  if not shortmess and not own:find("c", 1, true) then
+    shortmess = { own, own .. "c" }
+    vim.o.shortmess = shortmess[2]
+  end
+end
+
+local function unhush()
+  if shortmess and vim.o.shortmess == shortmess[2] then
+    vim.o.shortmess = shortmess[1]
+  end
+  shortmess = nil
+end
+
+local TAB = vim.keycode("<Tab>")
+
+---Gives `<Tab>` back.
+---@param buf integer
+local function unmap_tab(buf)
+  pcall(vim.keymap.del, "i", "<Tab>", { buffer = buf })
+end
+
+---Has `<Tab>` accept what is selected while the menu is open. Before and after it is the user's, and so it is while nothing
+---is selected.
+---@param buf integer
+local function map_tab(buf)
+  vim.keymap.set("i", "<Tab>", function()
+    if M.is_selected() then
+      vim.api.nvim_feedkeys(vim.keycode("<C-y>"), "n", false)
+      return
+    end
+    unmap_tab(buf)
+    vim.api.nvim_feedkeys(TAB, "mi", false)
+    vim.schedule(function()
+      if vim.fn.pumvisible() == 1 and vim.api.nvim_get_current_buf() == buf then
+        map_tab(buf)
+      end
+    end)
+  end, { buffer = buf, nowait = true, desc = "cursor-agent: accept the selected item" })
+end
+
+---Whether our own menu is offered in the current prompt.
 ---@return boolean
-local function has_plugin()
-  return package.loaded["blink.cmp"] ~= nil or package.loaded["cmp"] ~= nil or package.loaded["mini.completion"] ~= nil
+local function offers()
+  return config.get().prompt.autocomplete and not companions.serve()
+end
+
+---Closes the menu: what it was for is sent, or is being left.
+function M.close()
+  if vim.fn.pumvisible() == 1 then
+    -- The only call that ends a completion without a key.
+    pcall(vim.fn.complete, vim.fn.col("."), {})
+  end
+  unhush()
+end
+
+---Whether the menu is open with an item selected: `<CR>` and `<Tab>` accept it.
+---@return boolean
+function M.is_selected()
+  return vim.fn.pumvisible() == 1 and vim.fn.complete_info({ "selected" }).selected >= 0
+end
+
+local CTRL_E = vim.keycode("<C-e>")
+local DISMISS = vim.api.nvim_create_namespace("cursor_agent_completion")
+
+---Notices `<C-e>` in the menu, whatever it is mapped from.
+---@param buf integer
+local function watch_dismissal(buf)
+  vim.on_key(function(key)
+    if key == CTRL_E and vim.fn.pumvisible() == 1 then
+      dismissed[buf] = true
+    end
+  end, DISMISS)
+end
+
+---@param buf integer
+---@param event vim.api.keyset.events|vim.api.keyset.events[]
+---@param desc string
+---@param callback fun()
+local function on(buf, event, desc, callback)
+  vim.api.nvim_create_autocmd(event, { buffer = buf, desc = "cursor-agent: " .. desc, callback = callback })
 end
 
 ---Offers completion as soon as `/` or `@` is typed.
 ---@param buf integer
 function M.attach(buf)
+  if config.get().prompt.autocomplete then
+    companions.keep_out(buf)
+  end
+  M.claim(buf)
+  on(buf, "InsertEnter", "complete what the prompt takes", function()
+    M.claim(buf)
+  end)
   local taken ---@type string? the text before the cursor when an item was taken: there is nothing more to offer
-  vim.api.nvim_create_autocmd("CompleteDone", {
-    buffer = buf,
-    desc = "cursor-agent: note what was completed",
-    callback = function()
-      local word = vim.v.completed_item.word
-      local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
-      taken = word and word ~= "" and vim.endswith(before, word) and before or nil
-    end,
-  })
-  vim.api.nvim_create_autocmd("TextChangedI", {
-    buffer = buf,
-    desc = "cursor-agent: offer completion while typing",
-    callback = function()
-      if not config.get().prompt.autocomplete or has_plugin() or vim.fn.pumvisible() == 1 then
-        return
+  on(buf, "CompleteDone", "note what was completed", function()
+    unhush()
+    unmap_tab(buf)
+    local word = vim.v.completed_item.word
+    local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
+    taken = word and word ~= "" and vim.endswith(before, word) and before or nil
+  end)
+  on(buf, "InsertCharPre", "offer completion again", function()
+    if vim.list_contains(offered.TRIGGERS, vim.v.char) then
+      dismissed[buf] = nil
+    end
+  end)
+  ---@param tries integer how often files that are not found yet are looked for again
+  ---@param typed? string only while this is before the cursor
+  local function offer(tries, typed)
+    if dismissed[buf] or vim.fn.pumvisible() == 1 or not offers() then
+      return
+    end
+    local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+    local before = vim.api.nvim_get_current_line():sub(1, col)
+    local chat = chats.current()
+    if not chat or before == taken or (typed and before ~= typed) then
+      return
+    elseif #offered.items(chat, before, row == 1) > 0 then
+      -- Nothing is chosen until the user does; 'completeopt' is local to the buffer from 0.11 on, so it is set and
+      -- put back around the keys that ask for the menu.
+      local old = vim.o.completeopt
+      vim.o.completeopt = "menuone,noselect,noinsert"
+      hush()
+      map_tab(buf)
+      M.claim(buf)
+      vim.api.nvim_feedkeys(vim.keycode("<C-x><C-u>"), "n", false)
+      vim.schedule(function()
+        vim.o.completeopt = old
+      end)
+    elseif tries > 0 and offered.word(before, row == 1) == "mention" then
+      vim.defer_fn(function()
+        if vim.api.nvim_get_current_buf() == buf and vim.api.nvim_get_mode().mode == "i" then
+          offer(tries - 1, before)
+        end
+      end, RETRY_MS)
+    end
+  end
+  on(buf, "TextChangedI", "offer completion while typing", function()
+    offer(RETRIES)
+  end)
+  on(buf, "InsertEnter", "list the files before they are asked for", function()
+    watch_dismissal(buf)
+    -- A plugin that is loaded by this event is there a moment later.
+    vim.schedule(function()
+      if vim.api.nvim_get_current_buf() == buf and config.get().prompt.autocomplete then
+        companions.serve()
       end
-      local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-      local before = vim.api.nvim_get_current_line():sub(1, col)
-      local chat = chats.current()
-      if before ~= taken and chat and #M.items(chat, before, row == 1) > 0 then
-        -- Nothing is chosen until the user does; 'completeopt' is local to the buffer from 0.11 on, so it is set and
-        -- put back around the keys that ask for the menu.
-        local old = vim.o.completeopt
-        vim.o.completeopt = "menuone,noselect,noinsert"
-        vim.api.nvim_feedkeys(vim.keycode("<C-x><C-u>"), "n", false)
-        vim.schedule(function()
-          vim.o.completeopt = old
-        end)
-      end
-    end,
-  })
-  vim.api.nvim_create_autocmd("InsertEnter", {
-    buffer = buf,
-    desc = "cursor-agent: list the files before they are asked for",
-    callback = function()
-      local chat = chats.of_buffer(buf)
-      if chat then
-        listing.search(chat.cwd, "", 0)
-      end
-    end,
-  })
+    end)
+    local chat = chats.of_buffer(buf)
+    if chat then
+      listing.search(chat.cwd, "", 0)
+    end
+  end)
+  on(buf, { "InsertLeave", "BufLeave" }, "close the menu", function()
+    vim.on_key(nil, DISMISS)
+    M.close()
+    unmap_tab(buf)
+  end)
+  on(buf, "BufWipeout", "forget what was dismissed", function()
+    dismissed[buf] = nil
+  end)
 end
 
 return M

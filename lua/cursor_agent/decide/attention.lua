@@ -4,6 +4,7 @@ local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
 local notify = require("cursor_agent.notify")
+local titles = require("cursor_agent.chat.titles")
 
 local M = {}
 
@@ -79,6 +80,11 @@ function M.decision(decision, what)
   if in_view(decision.key) then
     return
   end
+  local chat = chats.get(decision.key)
+  if chat and titles.has(chat) then
+    local first, rest = what:match("^([^\n]*)(.*)$")
+    what = ("%s (%s)%s"):format(first, titles.of(chat), rest)
+  end
   waiting[#waiting + 1] = what
   if #waiting > 1 then
     return
@@ -104,7 +110,8 @@ local function turn_ended(data)
   end
   local agent = config.agent_title(chat.agent)
   if data.error then
-    local text = ("%s failed: %s"):format(agent, data.error)
+    local about = titles.has(chat) and (" (%s)"):format(titles.of(chat)) or ""
+    local text = ("%s failed%s: %s"):format(agent, about, data.error)
     if status.state == "failed" then
       -- That its process is gone is shown anyway.
       send(text)
@@ -113,9 +120,10 @@ local function turn_ended(data)
     end
     return
   end
-  local title = chat.status.title and ": " .. chat.status.title or ""
-  local took = data.duration_ms and (" after " .. format.duration(data.duration_ms)) or ""
-  call(("%s is done%s%s"):format(agent, took, title), "info")
+  local title = titles.has(chat) and ": " .. titles.of(chat) or ""
+  local ms = data.duration_ms or 0
+  local took = ms >= format.SHOWN_MS and (" in " .. format.duration(ms)) or ""
+  call(("%s finished%s%s"):format(agent, took, title), "info")
 end
 
 ---Watches the focus and the ends of turns; once.

@@ -14,10 +14,12 @@ local M = {}
 ---@class (exact) cursor_agent.decide.Card
 ---@field kind cursor_agent.BufferKind
 ---@field title string
+---@field short_title string? where there is no room for the title, which names the subagent that asks
 ---@field count string? at the right of the title
+---@field from (fun(with_subagent: boolean): string?)? who asks, where that is not plain from what is in view
 ---@field body fun(width: integer, most: integer?): cursor_agent.render.Block of more lines than `most` nothing is seen
 ---@field hints cursor_agent.decide.Hint[]
----@field footer string? in the border while the card is not entered
+---@field footer (fun(): string[])? in the border while the card is not entered: the keys that work where the user is
 ---@field cursor integer? line of the body the cursor is on at first; a list to choose from has one
 
 local ZINDEX = 45
@@ -151,8 +153,8 @@ local function configs(place, card)
     width = place.width,
     height = place.height,
     border = style,
-    title = frame.title(card, place.width, style),
-    footer = footer and frame.footer(footer, place.width) or "",
+    title = frame.title(place.title, card.count, place.width, style),
+    footer = footer and frame.footer(footer(), place.width) or "",
     footer_pos = "right",
     style = "minimal",
     focusable = false,
@@ -160,7 +162,7 @@ local function configs(place, card)
   } ---@type vim.api.keyset.win_config
   local body = {
     relative = "editor",
-    row = place.row + 1,
+    row = place.row + 1 + (place.from and 1 or 0),
     col = place.col + 2,
     width = place.width - 2,
     height = place.body,
@@ -184,7 +186,9 @@ local function open_window(buf, win_config)
   local win = vim.api.nvim_open_win(buf, false, opts)
   set_options(win, {
     wrap = true,
-    linebreak = false,
+    linebreak = true,
+    breakindent = true,
+    breakindentopt = "shift:2",
     list = false,
     spell = false,
     foldenable = false,
@@ -215,9 +219,12 @@ local function lines_below(left)
   if not body_win or not is_valid(body_win) then
     return 0
   end
-  local top = vim.fn.line("w0", body_win)
-  local scrolled = top > 1 and vim.api.nvim_win_text_height(body_win, { end_row = top - 2 }).all or 0
-  local height = vim.api.nvim_win_get_height(body_win)
+  local view = vim.api.nvim_win_call(body_win, vim.fn.winsaveview)
+  local width, height = vim.api.nvim_win_get_width(body_win), vim.api.nvim_win_get_height(body_win)
+  local top = view.topline --[[@as integer]]
+  local over = top > 1 and vim.api.nvim_win_text_height(body_win, { end_row = top - 2 }).all or 0
+  -- Of a line that is taller than the window the first rows may be out of sight.
+  local scrolled = over + math.ceil(view.skipcol / width)
   local below = vim.api.nvim_win_text_height(body_win, {}).all - scrolled - height
   -- Where the last line is in sight, that is the one that counts what is left out.
   return below > 0 and below + left or 0
@@ -227,6 +234,25 @@ end
 local function draw_frame()
   if placed and foot and frame_buf and vim.api.nvim_buf_is_valid(frame_buf) then
     frame.fill(frame_buf, placed, foot.keys, note or lines_below(foot.left))
+  end
+end
+
+---Puts the body into its window at a width, and says how many rows it takes there.
+---@param kind cursor_agent.BufferKind
+---@return cursor_agent.decide.Measure
+local function measure(kind)
+  return function(body, width)
+    local buf = body_buffer(kind)
+    paint.fill(buf, body)
+    if body_win and is_valid(body_win) then
+      swap_body(buf)
+      vim.api.nvim_win_set_width(body_win, width)
+    else
+      local config = { relative = "editor", row = 0, col = 0, width = width, height = 1, style = "minimal" }
+      config.focusable, config.zindex = false, ZINDEX + 1
+      body_win = open_window(buf, config)
+    end
+    return vim.api.nvim_win_text_height(body_win, {}).all
   end
 end
 
@@ -248,27 +274,31 @@ local function draw()
     moving = false
   end
   local now = sight()
-  local place, body, keys = places.find(card, now)
+  moving = true
+  local place, body, keys = places.find(card, now, measure(card.kind))
+  moving = false
   placed, above = place, now.above
   lift_chat(place)
   moving = true
   if not frame_buf or not vim.api.nvim_buf_is_valid(frame_buf) then
     frame_buf = vim.api.nvim_create_buf(false, true)
   end
-  local buf = body_buffer(card.kind)
   local frame_config, body_config = configs(place, card)
-  if is_valid(frame_win) and is_valid(body_win) then
+  if is_valid(frame_win) then
     vim.api.nvim_win_set_config(frame_win --[[@as integer]], frame_config)
-    vim.api.nvim_win_set_config(body_win --[[@as integer]], body_config)
-    swap_body(buf)
   else
-    close_window(frame_win)
-    close_window(body_win)
     frame_win = open_window(frame_buf, frame_config)
-    body_win = open_window(buf, body_config)
+  end
+  vim.api.nvim_win_set_config(body_win --[[@as integer]], body_config)
+  if
+    vim.api.nvim_win_text_height(body_win --[[@as integer]], {}).all <= place.body
+  then
+    -- It was measured in a window of another height.
+    vim.api.nvim_win_call(body_win --[[@as integer]], function()
+      vim.fn.winrestview({ topline = 1, skipcol = 0 })
+    end)
   end
   moving = false
-  paint.fill(buf, body)
   foot = { keys = keys, left = body.left or 0 }
   draw_frame()
   if body_win then
@@ -398,6 +428,17 @@ vim.api.nvim_create_autocmd({ "VimResized", "WinResized", "TabEnter", "CmdwinLea
   group = GROUP,
   desc = "cursor-agent: keep the decision in its corner",
   callback = redraw_soon,
+})
+
+vim.api.nvim_create_autocmd("ModeChanged", {
+  group = GROUP,
+  pattern = { "*:i*", "i*:*" },
+  desc = "cursor-agent: name the keys that work in this mode",
+  callback = function()
+    if shown and not M.has_focus() then
+      redraw_soon()
+    end
+  end,
 })
 
 vim.api.nvim_create_autocmd("WinScrolled", {

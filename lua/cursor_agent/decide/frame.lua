@@ -22,47 +22,71 @@ function M.hints(kind, list)
   for _, one in ipairs(list) do
     local key = keymaps.key(one[1], kind)
     if key then
-      -- `<CR>` and `<Space>` in brackets are for manuals.
-      local shown = key:gsub("^<CR>$", "Enter"):gsub("^<(%a+)>$", "%1")
-      hints[#hints + 1] = { key = shown, text = one[2], action = one[1] }
+      hints[#hints + 1] = { key = key, text = one[2], action = one[1] }
     end
   end
   return hints
 end
 
----The key the user has bound to something.
+---The mode in which keys are typed now, as mappings name it.
+---@return "n"|"i"|"x"
+local function typing_mode()
+  local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
+  return mode == "i" and "i" or mode:find("[vV\22]") and "x" or "n"
+end
+
+---The key the user has bound to something, in the mode that is on.
 ---@param plug string
 ---@return string?
 local function bound_key(plug)
-  for _, mode in ipairs({ "n", "i" }) do
-    for _, map in ipairs(vim.api.nvim_get_keymap(mode)) do
-      if map.rhs == plug then
-        local raw = map.lhsraw or map.lhs --[[@as string]]
-        local leader = vim.g.mapleader or "\\"
-        if leader ~= "" and raw:sub(1, #leader) == leader then
-          return "<leader>" .. vim.fn.keytrans(raw:sub(#leader + 1))
-        end
-        return vim.fn.keytrans(raw)
+  for _, map in ipairs(vim.api.nvim_get_keymap(typing_mode())) do
+    if map.rhs == plug then
+      local raw = map.lhsraw or map.lhs --[[@as string]]
+      local leader = vim.g.mapleader or "\\"
+      if leader ~= "" and raw:sub(1, #leader) == leader then
+        return "<leader>" .. vim.fn.keytrans(raw:sub(#leader + 1))
       end
+      return vim.fn.keytrans(raw)
     end
   end
 end
 
----How to answer a decision, or to go into its card, from elsewhere.
----@param decision cursor_agent.Decision
+---What the keys do that answer from anywhere, by kind of decision.
+---@type table<string, { accept: string, reject: string }>
+local VERDICTS = {
+  permission = { accept = "allow", reject = "reject" },
+  plan = { accept = "accept", reject = "reject" },
+  conflict = { accept = "take the agent's", reject = "keep yours" },
+  question = { accept = "answer", reject = "skip" },
+}
+
+---The key that goes into the card from the current window.
 ---@return string
+local function entering_key()
+  local keymaps = require("cursor_agent.keys")
+  local kind = vim.b.cursor_agent_kind ---@type cursor_agent.BufferKind?
+  local typing = typing_mode() == "i"
+  return not typing and kind and keymaps.key("decisions", kind)
+    or bound_key("<Plug>(cursor-agent-decisions)")
+    or not typing and keymaps.key("decisions", "global")
+    or ":CursorAgent decisions"
+end
+
+---How to answer a decision, or to go into its card, from elsewhere: the keys that work in the current window.
+---@param decision cursor_agent.Decision
+---@return string[] the most important first
 function M.reminder(decision)
+  local keymaps = require("cursor_agent.keys")
   local words = {} ---@type string[]
-  if decision.kind ~= "question" then
-    for _, verdict in ipairs({ "accept", "reject" }) do
-      local key = bound_key(("<Plug>(cursor-agent-%s)"):format(verdict))
-      if key then
-        words[#words + 1] = ("%s %s"):format(key, verdict)
-      end
+  local does = VERDICTS[decision.kind] or VERDICTS.question
+  for _, verdict in ipairs({ "accept", "reject" }) do
+    local key = bound_key(("<Plug>(cursor-agent-%s)"):format(verdict)) or keymaps.key(verdict, "waiting")
+    if key then
+      words[#words + 1] = ("%s %s"):format(key, does[verdict])
     end
   end
-  words[#words + 1] = (bound_key("<Plug>(cursor-agent-decisions)") or ":CursorAgent decisions") .. " enters"
-  return table.concat(words, " · ")
+  words[#words + 1] = entering_key() .. " more"
+  return words
 end
 
 ---@param border any
@@ -95,14 +119,15 @@ local function cut(text, width)
 end
 
 ---The title, over the whole border when something is counted at its end.
----@param card cursor_agent.decide.Card
+---@param words string
+---@param counted string?
 ---@param width integer
 ---@param border any
 ---@return { [1]: string, [2]: string }[]
-function M.title(card, width, border)
+function M.title(words, counted, width, border)
   local line = line_of(border)
-  local count = card.count and (" %s "):format(card.count) or ""
-  local title = (" %s "):format(cut(card.title, width - format.width(count) - 4))
+  local count = counted and (" %s "):format(counted) or ""
+  local title = (" %s "):format(cut(words, width - format.width(count) - 4))
   local fill = width - format.width(title) - format.width(count) - (count ~= "" and 1 or 0)
   local chunks = { { title, "CursorAgentDecisionTitle" } } ---@type { [1]: string, [2]: string }[]
   if count ~= "" then
@@ -156,11 +181,19 @@ function M.bar(hints)
   return table.concat(bar) .. "%<"
 end
 
----The reminder, for the border.
----@param text string
+---The reminder, for the border: as many words of it as fit.
+---@param words string[]
 ---@param width integer
 ---@return { [1]: string, [2]: string }[]
-function M.footer(text, width)
+function M.footer(words, width)
+  local text = words[1] or ""
+  for i = 2, #words do
+    local longer = text .. " · " .. words[i]
+    if format.width(longer) > width - 4 then
+      break
+    end
+    text = longer
+  end
   return { { (" %s "):format(cut(text, width - 4)), "CursorAgentDecisionFooter" } }
 end
 
@@ -172,22 +205,30 @@ end
 function M.fill(buf, place, keys, said)
   local note = type(said) == "string" and said or nil
   local lines = {} ---@type string[]
-  for i = 1, place.body + 1 do
+  for i = 1, (place.from and 1 or 0) + place.body + place.said do
     lines[i] = ""
   end
   local row = #lines
-  if note then
+  if place.said == 0 then
+    note = nil
+  elseif note then
     lines[row] = " " .. cut(note, place.width - 2)
   elseif type(said) == "number" and said > 0 then
     local icons = require("cursor_agent.render.icons").pick(require("cursor_agent.config").get().chat.icons)
     lines[row] = (" %s %s"):format(icons.below, format.plural(said --[[@as integer]], "more line"))
+  end
+  if place.from then
+    lines[1] = " " .. cut(place.from, place.width - 2)
   end
   vim.list_extend(lines, keys.lines)
   vim.bo[buf].modifiable = true
   vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
-  if lines[row] ~= "" then
+  if place.from then
+    vim.api.nvim_buf_set_extmark(buf, NS, 0, 0, { end_col = #lines[1], hl_group = "CursorAgentDetail" })
+  end
+  if place.said > 0 and lines[row] ~= "" then
     vim.api.nvim_buf_set_extmark(buf, NS, row - 1, 0, {
       end_col = #lines[row],
       hl_group = note and "CursorAgentWarning" or "CursorAgentMore",

@@ -90,6 +90,11 @@ local function prefix()
   return register .. (vim.v.count > 0 and vim.v.count or "")
 end
 
+---Ends looking after a key: something else minds it now.
+function M.release()
+  end_guard()
+end
+
 ---Takes note of a key that has just decided.
 ---@param lhs string
 function M.note(lhs)

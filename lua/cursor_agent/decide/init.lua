@@ -5,6 +5,7 @@
 
 local attention = require("cursor_agent.decide.attention")
 local card = require("cursor_agent.decide.card")
+local chords = require("cursor_agent.decide.chords")
 local config = require("cursor_agent.config")
 local conflict = require("cursor_agent.decide.conflict")
 local format = require("cursor_agent.render.format")
@@ -14,6 +15,7 @@ local keys = require("cursor_agent.decide.keys")
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
 local permission = require("cursor_agent.decide.permission")
+local places = require("cursor_agent.decide.place")
 local plan = require("cursor_agent.decide.plan")
 local question = require("cursor_agent.decide.question")
 local rules = require("cursor_agent.decide.rules")
@@ -42,6 +44,14 @@ local on_screen ---@type integer? the decision in the card
 local shown_revision ---@type integer? of what is shown of it
 local settles_at = 0 ---@type number ms; keys before that do nothing
 local scheduled = false
+
+---Until when the next decision is entered by itself: the user has just answered one in its card, and typed nothing since.
+local enters_until = 0 ---@type number ms
+
+---How long that holds. An agent that asks one thing after the other does so within this time.
+M.NEXT_MS = 1000
+
+local NS = vim.api.nvim_create_namespace("cursor_agent_next_decision")
 
 ---@return number
 local function now_ms()
@@ -106,9 +116,53 @@ local function refresh_tool(decision)
   end
 end
 
+---Whether the next decision is to be entered, once.
+---@return boolean
+local function takes_focus()
+  local yes = now_ms() < enters_until
+  if yes then
+    enters_until = 0
+    vim.on_key(nil, NS)
+  end
+  return yes
+end
+
+---Has the next decision entered as well, unless the user types something before it comes.
+local function enter_next()
+  enters_until = now_ms() + M.NEXT_MS
+  vim.on_key(function(_, typed_keys)
+    if typed_keys ~= "" then
+      enters_until = 0
+      vim.on_key(nil, NS)
+    end
+  end, NS)
+end
+
+---Who asks, where that is not the agent of the chat in view: a subagent, or another chat.
+---@param decision cursor_agent.Decision
+---@param with_subagent boolean the title does not name it
+---@return string?
+local function origin(decision, with_subagent)
+  local words = {} ---@type string[]
+  if decision.subagent and with_subagent then
+    words[1] = ('subagent "%s"'):format(format.first_line(decision.subagent, 60))
+  end
+  local chats = require("cursor_agent.chat.registry")
+  local win, in_view = places.chat_window()
+  local other = win and in_view and in_view.key ~= decision.key or not win and #chats.all() > 1
+  local chat = other and chats.get(decision.key)
+  if chat then
+    local title = chat.status.title
+    words[#words + 1] = title and title ~= "" and ('chat "%s"'):format(format.first_line(title, 60))
+      or ("another chat (%s)"):format(config.agent_title(chat.agent))
+  end
+  return #words > 0 and table.concat(words, " · ") or nil
+end
+
 ---Makes the card show what it is to show.
 local function refresh()
   local decision = to_show()
+  chords.set(decision ~= nil)
   if not decision or has_own_window(decision) then
     on_screen, shown_revision = decision and decision.id or nil, decision and decision.revision or nil
     card.close()
@@ -130,8 +184,16 @@ local function refresh()
       return hint.action ~= "next-decision"
     end, view.hints)
   end
-  view.footer = frame.reminder(decision)
+  view.from = function(with_subagent)
+    return origin(decision, with_subagent)
+  end
+  view.footer = function()
+    return frame.reminder(decision)
+  end
   card.show(view, is_new)
+  if is_new and takes_focus() then
+    card.enter()
+  end
 end
 
 ---Many may come and go at once; they are shown as one.
@@ -272,7 +334,10 @@ function M.answer(id, answer, revision)
     if problem then
       return nil, problem
     end
-    answer = vim.tbl_extend("force", answer, { plan_uri = path and vim.uri_from_fname(path) })
+    answer = vim.tbl_extend("force", answer, {
+      plan_uri = path and vim.uri_from_fname(path),
+      plan = plan.text(decision.id),
+    })
   end
   answer = vim.tbl_extend("force", answer, { revision = revision, at = os.date("%H:%M") })
   local done, problem = bridge.answer(id, answer)
@@ -354,6 +419,12 @@ local function is_settled()
   return true
 end
 
+---Whether a key would decide now: the card has been on the screen for long enough.
+---@return boolean
+function M.takes_keys()
+  return on_screen ~= nil and find(on_screen) ~= nil and now_ms() >= settles_at
+end
+
 ---Goes to a decision: into the card, or to the plan.
 ---@param id? integer the current one otherwise
 ---@return boolean?, string?
@@ -393,6 +464,19 @@ function M.open(id)
   return true
 end
 
+---Shows what a chat asks before what others ask. Nothing is entered.
+---@param key cursor_agent.Key
+function M.show(key)
+  for _, decision in ipairs(queue) do
+    if decision.key == key then
+      later[decision.id] = nil
+      selected = decision.id
+      refresh_soon()
+      return
+    end
+  end
+end
+
 ---Goes to the decision about the oldest conflict.
 ---@return boolean?, string?
 function M.open_conflict()
@@ -416,10 +500,17 @@ function M.open_conflict()
   return M.open(decision.id)
 end
 
----A key of the user's own for accepting or rejecting, pressed anywhere.
+---Whether the user is in a window that shows a decision.
+---@return boolean
+local function is_inside()
+  return card.has_focus() or vim.b.cursor_agent_decision ~= nil
+end
+
+---A key for accepting or rejecting, pressed anywhere.
 ---@param verdict "accept"|"reject"
+---@param lhs? string the key
 ---@return boolean?, string?
-function M.pressed(verdict)
+function M.pressed(verdict, lhs)
   local decision, why = M.current()
   if not decision then
     return nil, why
@@ -430,12 +521,25 @@ function M.pressed(verdict)
     selected = decision.id
     refresh()
     return true
-  elseif not is_settled() then
+  elseif not is_settled() or (lhs and held.is_held(lhs)) then
     return true
   elseif decision.kind == "question" and verdict == "accept" then
     return M.open(decision.id)
   end
-  return M.decide(verdict)
+  local entered = is_inside()
+  local done, problem = M.decide(verdict)
+  if done and lhs then
+    held.note(lhs)
+    vim.schedule(function()
+      if not chords.are_on() then
+        held.guard(lhs)
+      end
+    end)
+  end
+  if done and entered then
+    enter_next()
+  end
+  return done, problem
 end
 
 ---Shows the decision that stands `step` further in the queue.
@@ -551,6 +655,9 @@ function M.key(name, lhs)
   end
   local done, why = keys.press(name, decision, lhs)
   guard_key(decision, lhs)
+  if not find(decision.id) then
+    enter_next()
+  end
   if not done and why and card.has_focus() then
     -- Said where the user is looking.
     card.say(why)

@@ -98,10 +98,11 @@ local function paths_of(tool)
 end
 
 ---@param decision cursor_agent.Decision
+---@param in_card? boolean the card names a subagent elsewhere
 ---@return string
-function M.title(decision)
+function M.title(decision, in_card)
   local tool, facts = decision.tool, decision.facts
-  local name = M.asker(decision)
+  local name = in_card and require("cursor_agent.config").agent_title(decision.agent) or M.asker(decision)
   if facts and facts.mcp then
     return ("%s asks to use %s of %s"):format(
       name,
@@ -143,7 +144,8 @@ local function add_command(b, command, all)
   if #lines > COMMAND_LINES and not all then
     local left = #lines - COMMAND_LINES
     b:line({ { ("  %s more"):format(format.plural(left, "line")), "CursorAgentMore" } })
-    b.left = (b.left or 0) + left
+    -- The line that says so stands for one of them.
+    b.left = (b.left or 0) + left - 1
   end
 end
 
@@ -284,9 +286,9 @@ function M.body(decision, max)
   local facts = decision.facts or { kind = tool.kind, env = {}, input = {} } ---@type cursor_agent.Facts
   local cwd = facts.cwd or decision.cwd
   local place = { "in " .. format.path(cwd, "") } ---@type string[]
-  if #require("cursor_agent.chat.registry").all() > 1 then
+  if max == ALL_LINES and #require("cursor_agent.chat.registry").all() > 1 then
     local chat = require("cursor_agent.chat.registry").get(decision.key)
-    place[#place + 1] = chat and chat.status.title or ("session " .. decision.key)
+    place[#place + 1] = chat and require("cursor_agent.chat.titles").of(chat) or nil
   end
   if tool.command then
     add_command(b, tool.command, max == ALL_LINES)
@@ -361,7 +363,7 @@ local function hints(decision)
   return vim.list_extend(
     list,
     frame.hints("permission", {
-      { "reject-with-message", "reject and say why" },
+      { "reject-with-message", "reject with a reason" },
       { "decision-details", "details" },
       { "next-decision", "next" },
       { "decision-later", "later" },
@@ -376,6 +378,7 @@ function M.card(decision)
   return {
     kind = "permission",
     title = M.title(decision),
+    short_title = M.title(decision, true),
     hints = hints(decision),
     body = function(_, most)
       return M.body(decision, math.min(most or MAX_LINES, MAX_LINES))

@@ -1,26 +1,28 @@
--- Where a decision is shown and how large: in a corner, off the cursor, with enough of the chat left to read in.
+-- Where a decision is shown and how large: in the chat's column, as wide as that, or in the corner of the screen while no chat
+-- is in view.
 
 local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
 local layout = require("cursor_agent.chat.layout")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
----Of the frame, where the screen has room for it.
-M.MIN_WIDTH = 48
----Of the body, while the card waits and once it is entered.
+---Of the frame where no chat is in view, if the screen has room for it.
+M.MIN_WIDTH = 30
+---Of the body there, while the card waits and once it is entered.
 local WIDTHS = { waiting = 80, entered = 110 }
 ---Share of the screen's lines the body may take, likewise.
-local SHARES = { waiting = 0.35, entered = 0.65 }
+local SHARES = { waiting = 0.45, entered = 0.65 }
 
----Rows of the chat, its winbar included, that have to be left to read in; else the card goes to the top of the screen.
+---Rows of the chat that are left to read in while the card waits, where the chat is high enough.
 local MIN_CHAT_ROWS = 6
 
 ---What its place depends on, beside the screen.
 ---@class (exact) cursor_agent.decide.Sight
 ---@field win integer the window the user works in: not the card
 ---@field entered boolean the card has the focus
----@field above boolean at the top of the screen, out of the cursor's way
+---@field above boolean at the top of its part of the screen, out of the cursor's way
 ---@field note string? said to the user
 
 ---@class (exact) cursor_agent.decide.Layout
@@ -28,24 +30,18 @@ local MIN_CHAT_ROWS = 6
 ---@field col integer
 ---@field width integer of the frame, without its border
 ---@field height integer likewise
+---@field title string
+---@field from string? who asks, above the body
 ---@field body integer lines of the body
+---@field said integer lines between the body and the keys, for what is to be known
 
----The corner of the screen the card grows from: the last free row, and the column right of it.
----@param win integer the window the user works in
----@return integer bottom
----@return integer right
-local function corner(win)
-  local status = vim.o.laststatus
-  local has_status = status >= 2 or (status == 1 and #vim.api.nvim_tabpage_list_wins(0) > 1)
-  local bottom, right = vim.o.lines - vim.o.cmdheight - (has_status and 1 or 0), vim.o.columns
-  local chat = require("cursor_agent.chat.registry").of_buffer(vim.api.nvim_win_get_buf(win))
-  local prompt = chat and layout.prompt_window(chat)
-  if prompt then
-    local position = vim.api.nvim_win_get_position(prompt)
-    bottom, right = position[1], position[2] + vim.api.nvim_win_get_width(prompt)
-  end
-  return bottom, right
-end
+---The part of the screen a card may cover.
+---@class (exact) cursor_agent.decide.Spot
+---@field top integer its first row
+---@field bottom integer the row below it
+---@field left integer its first column
+---@field width integer
+---@field is_chat boolean it is the chat's column: the card is as wide
 
 ---The window of the chat on the screen.
 ---@return integer? win
@@ -56,76 +52,111 @@ function M.chat_window()
   return win, chat
 end
 
----The first row for a card at the top of the screen: below the tab pages and the winbar of the chat.
----@return integer
-local function top_row()
-  local tabs = vim.o.showtabline
-  local top = (tabs == 2 or (tabs == 1 and #vim.api.nvim_list_tabpages() > 1)) and 1 or 0
-  local win = M.chat_window()
-  return win and vim.api.nvim_win_get_position(win)[1] == top and top + 1 or top
+---@return cursor_agent.decide.Spot
+local function corner()
+  local status, tabs = vim.o.laststatus, vim.o.showtabline
+  local has_status = status >= 2 or (status == 1 and #vim.api.nvim_tabpage_list_wins(0) > 1)
+  local has_tabs = tabs == 2 or (tabs == 1 and #vim.api.nvim_list_tabpages() > 1)
+  return {
+    top = has_tabs and 1 or 0,
+    bottom = vim.o.lines - vim.o.cmdheight - (has_status and 1 or 0),
+    left = 0,
+    width = vim.o.columns,
+    is_chat = false,
+  }
 end
 
----How large a card is, wherever it goes.
----@class (exact) cursor_agent.decide.Size
----@field body cursor_agent.render.Block
----@field keys cursor_agent.render.Block
----@field width integer of the frame, without its border
----@field lines integer the body has on the screen
----@field most integer of them are shown, if there is room
+---@return cursor_agent.decide.Spot
+local function spot()
+  local win = M.chat_window()
+  if not win then
+    return corner()
+  end
+  local row, col = unpack(vim.api.nvim_win_get_position(win))
+  local edge = window.is_float(win) and 1 or 0
+  local bottom = row + vim.api.nvim_win_get_height(win) + 2 * edge
+  return {
+    top = row + edge + (vim.fn.getwininfo(win)[1].winbar or 0),
+    bottom = bottom,
+    left = col,
+    width = vim.api.nvim_win_get_width(win) + 2 * edge,
+    is_chat = true,
+  }
+end
 
+---How many rows a body takes in a window of a width.
+---@alias cursor_agent.decide.Measure fun(body: cursor_agent.render.Block, width: integer): integer
+
+---As wide as what it shows.
 ---@param card cursor_agent.decide.Card
 ---@param sight cursor_agent.decide.Sight
----@return cursor_agent.decide.Size
-local function size_of(card, sight)
-  local state = sight.entered and "entered" or "waiting"
-  local widest = math.max(math.min(WIDTHS[state], vim.o.columns - 4), 20)
-  local most = math.floor(vim.o.lines * SHARES[state])
-  local body = card.body(widest - 2, not sight.entered and most or nil)
-  local widths = {} ---@type integer[]
+---@param body cursor_agent.render.Block
+---@param keys cursor_agent.render.Block
+---@param widest integer
+---@param from string?
+---@return integer
+local function needed_width(card, sight, body, keys, widest, from)
   local width = math.max(M.MIN_WIDTH, format.width(card.title .. (card.count or "")) + 6)
-  for i, line in ipairs(body.lines) do
-    widths[i] = format.width(line)
-    width = math.max(width, widths[i] + 2)
+  for _, line in ipairs(body.lines) do
+    width = math.max(width, format.width(line) + 2)
   end
-  local keys = frame.keys(card.hints, math.min(WIDTHS.waiting, widest) - 2)
   for _, line in ipairs(keys.lines) do
     width = math.max(width, format.width(line) + 1)
   end
   if sight.note then
     width = math.max(width, format.width(sight.note) + 2)
   end
-  if card.footer and state == "waiting" then
-    width = math.max(width, format.width(card.footer) + 4)
+  if from then
+    width = math.max(width, format.width(from) + 2)
   end
-  width = math.min(width, widest)
-  local lines = not sight.entered and body.left or 0
-  for _, wide in ipairs(widths) do
-    lines = lines + math.max(1, math.ceil(wide / (width - 2)))
+  if card.footer and not sight.entered then
+    width = math.max(width, format.width(table.concat(card.footer(), " · ")) + 4)
   end
-  return {
-    body = body,
-    keys = keys,
-    width = width,
-    lines = lines,
-    most = math.min(lines, most),
-  }
+  return math.min(width, widest)
 end
 
----@param size cursor_agent.decide.Size
+---@param card cursor_agent.decide.Card
 ---@param sight cursor_agent.decide.Sight
+---@param at cursor_agent.decide.Spot
+---@param measure cursor_agent.decide.Measure
 ---@return cursor_agent.decide.Layout
-local function lay_out(size, sight)
-  local bottom, right = corner(sight.win)
-  local room = math.max(bottom - 2 - #size.keys.lines - 1, 1)
-  local body = math.max(math.min(size.most, room), 1)
-  local height = body + 1 + #size.keys.lines
+---@return cursor_agent.render.Block body
+---@return cursor_agent.render.Block keys
+local function lay_out(card, sight, at, measure)
+  local state = sight.entered and "entered" or "waiting"
+  local widest = math.max(at.is_chat and at.width - 2 or math.min(WIDTHS[state], at.width - 4), 10)
+  local keys = frame.keys(card.hints, math.min(WIDTHS.waiting, widest) - 2)
+  local fits = not card.short_title or format.width(card.title .. (card.count or "")) + 6 <= widest
+  local from = card.from and card.from(not fits)
+  local head = from and 1 or 0
+  local around = 2 + head + #keys.lines
+  local room = at.bottom - at.top - around
+  local most = math.floor(vim.o.lines * SHARES[state])
+  if at.is_chat then
+    most = sight.entered and room - 1 or math.min(most, room - MIN_CHAT_ROWS)
+  end
+  most = math.max(math.min(most, room - (sight.entered and 1 or 0)), 1)
+  local body = card.body(widest - 2, not sight.entered and most or nil)
+  local width = at.is_chat and widest or needed_width(card, sight, body, keys, widest, from)
+  local lines = measure(body, width - 2) + (not sight.entered and body.left or 0)
+  local shown = math.min(lines, most)
+  local said = (sight.entered or sight.note or lines > most) and 1 or 0
+  if said == 1 and not sight.entered and shown + said > most then
+    shown = math.max(most - said, 1)
+  end
+  local height = math.max(head + shown + said + #keys.lines, 1)
   return {
-    row = sight.above and top_row() or math.max(bottom - height - 2, 0),
-    col = math.max(right - size.width - 2, 0),
-    width = size.width,
+    row = sight.above and at.top or math.max(at.bottom - height - 2, 0),
+    col = at.is_chat and at.left or math.max(at.left + at.width - width - 2, 0),
+    width = width,
     height = height,
-    body = body,
-  }
+    title = fits and card.title or card.short_title or card.title,
+    from = from,
+    body = shown,
+    said = said,
+  },
+    body,
+    keys
 end
 
 ---Whether the cursor of the work would be hidden.
@@ -159,33 +190,25 @@ function M.hidden_rows(place, win)
   return math.max(below - place.row, 0)
 end
 
----Whether the card would leave too little of the chat to read in.
----@param place cursor_agent.decide.Layout
----@return boolean
-local function covers_chat(place)
-  local win = M.chat_window()
-  local hidden = win and M.hidden_rows(place, win) or 0
-  return win ~= nil and hidden > 0 and vim.api.nvim_win_get_height(win) - hidden < MIN_CHAT_ROWS
-end
-
 ---Where a card goes, with what is shown of it there. `sight.above` is kept unless the card would be in the way.
 ---@param card cursor_agent.decide.Card
 ---@param sight cursor_agent.decide.Sight
+---@param measure cursor_agent.decide.Measure
 ---@return cursor_agent.decide.Layout
 ---@return cursor_agent.render.Block body
 ---@return cursor_agent.render.Block keys
-function M.find(card, sight)
-  local size = size_of(card, sight)
-  local place = lay_out(size, sight)
-  if M.covers_cursor(place, sight) or (not sight.above and not sight.entered and covers_chat(place)) then
+function M.find(card, sight, measure)
+  local at = spot()
+  local place, body, keys = lay_out(card, sight, at, measure)
+  if M.covers_cursor(place, sight) then
     sight.above = not sight.above
-    place = lay_out(size, sight)
+    place.row = sight.above and at.top or math.max(at.bottom - place.height - 2, 0)
     if M.covers_cursor(place, sight) then
       sight.above = not sight.above
-      place = lay_out(size, sight)
+      place.row = sight.above and at.top or math.max(at.bottom - place.height - 2, 0)
     end
   end
-  return place, size.body, size.keys
+  return place, body, keys
 end
 
 return M

@@ -15,6 +15,9 @@ local M = {}
 
 ---Share of the screen a plan in a floating window takes.
 local FLOAT_SHARE = 0.8
+
+---The keys in the bar above a plan need this many columns.
+local MIN_FLOAT_WIDTH = 60
 ---Of the name in the file's name.
 local MAX_SLUG_BYTES = 60
 
@@ -208,7 +211,7 @@ local function save(decision, buf)
     return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem), hint)
   end
   -- Written for the user: no change of the agent's to review.
-  bridge.review_wrote(path, false)
+  bridge.review_wrote(path)
   written[decision.id] = path
   return path, nil
 end
@@ -295,8 +298,19 @@ local function open_window(buf, title)
     local code = require("cursor_agent.window.code").current()
     return vim.api.nvim_open_win(buf, true, { split = code and "above" or "left", win = code or -1 })
   end
-  local width = math.min(math.floor(vim.o.columns * FLOAT_SHARE), 110)
-  local height = math.floor((vim.o.lines - vim.o.cmdheight) * FLOAT_SHARE)
+  -- As large as its text, and a margin.
+  local widest = math.min(math.floor(vim.o.columns * FLOAT_SHARE), 110)
+  local tallest = math.floor((vim.o.lines - vim.o.cmdheight) * FLOAT_SHARE)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local width, height = 0, 0
+  for _, line in ipairs(lines) do
+    width = math.max(width, format.width(line) + 4)
+  end
+  width = math.min(math.max(width, MIN_FLOAT_WIDTH), widest)
+  for _, line in ipairs(lines) do
+    height = height + math.max(math.ceil(format.width(line) / math.max(width - 4, 1)), 1)
+  end
+  height = math.min(height + 2, tallest)
   local border = window.border()
   return vim.api.nvim_open_win(buf, true, {
     relative = "editor",
@@ -383,6 +397,16 @@ end
 ---@return string? problem
 function M.save(decision)
   return save(decision, buffers[decision.id])
+end
+
+---The text of a plan as it stands on the screen, edits included; nil for one that was not shown.
+---@param id integer
+---@return string?
+function M.text(id)
+  local buf = buffers[id]
+  if buf and vim.api.nvim_buf_is_loaded(buf) then
+    return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), "\n")
+  end
 end
 
 ---A plan was decided on. One the user has changed and did not decide on stays: the text is theirs.

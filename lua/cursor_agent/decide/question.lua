@@ -149,7 +149,7 @@ local function body(decision)
   end
   local only = #questions == 1 and questions[1]
   if only and not is_field(only) then
-    local row = b:line({ { "( ) ", "CursorAgentDetail" }, { "Something else: say it", "CursorAgentDetail" } })
+    local row = b:line({ { "( ) ", "CursorAgentDetail" }, { "Other…", "CursorAgentDetail" } })
     given.rows[row + 1] = { question = 1, other = true }
   end
   return b

@@ -15,8 +15,9 @@ local M = {}
 ---@field request integer? the agent waits for the answer
 ---@field what cursor_agent.EditorRequest? what it has asked for
 ---@field key cursor_agent.Key? in which session
+---@field again fun()? has the request served from the start
 ---@field quiet boolean? the user has just been told of it
----@field decision integer? the decision about it, where nobody waits
+---@field decision integer? the decision about it, where no agent waits
 ---@field shown { tick: integer, text: string, places: cursor_agent.MergePlace[]?, count: integer }? where they collide
 
 ---@type cursor_agent.Conflict[] oldest first
@@ -73,7 +74,7 @@ function M.waiting(request)
   end
 end
 
----Takes a conflict off the list. A decision about it that nobody waits for goes with it.
+---Takes a conflict off the list. A decision about it that no agent waits for goes with it.
 ---@param conflict cursor_agent.Conflict
 function M.drop(conflict)
   for i, other in ipairs(M.list) do
@@ -88,6 +89,35 @@ function M.drop(conflict)
     conflict.decision = nil
   end
   M.refresh()
+end
+
+---Ends the conflict of a buffer with what is on disk.
+---@param buf integer
+function M.drop_on_disk(buf)
+  local conflict = M.on_disk(buf)
+  if conflict then
+    M.drop(conflict)
+  end
+end
+
+---Ends a conflict when the user lets go of the unsaved text otherwise, by `:bdelete!` or `:edit!`.
+---@param conflict cursor_agent.Conflict
+function M.follow(conflict)
+  local buf = conflict.buf
+  vim.api.nvim_create_autocmd("BufUnload", {
+    buffer = buf,
+    desc = "cursor-agent: settle a conflict whose unsaved text is gone",
+    callback = vim.schedule_wrap(function()
+      local is_loaded = vim.api.nvim_buf_is_loaded(buf)
+      if not vim.tbl_contains(M.list, conflict) or (is_loaded and vim.bo[buf].modified) then
+        return
+      end
+      M.drop(conflict)
+      if conflict.again then
+        conflict.again()
+      end
+    end),
+  })
 end
 
 ---Which chat is to ask about a file that changed on disk: the one that said so, one at work there, the current one.

@@ -116,6 +116,10 @@ local function decode(bytes, buf)
   if vim.bo[buf].bomb then
     text = text:gsub("^\239\187\191", "")
   end
+  if vim.bo[buf].fileformat == "mac" then
+    -- Lines end in the one, and the other is a character of them.
+    text = text:gsub("[\r\n]", { ["\r"] = "\n", ["\n"] = "\r" })
+  end
   return M.whole(text, buf)
 end
 
@@ -190,6 +194,19 @@ function M.base(buf, disk)
   end
 end
 
+---What was in a buffer's file when it was last loaded or written, byte for byte, where that is known.
+---@param buf integer
+---@return string? bytes
+---@return boolean? made whether there was no file
+function M.base_bytes(buf)
+  local known, base = M.known(buf), bases[buf]
+  if known == M.NONE then
+    return nil, true
+  elseif base and base.state == known then
+    return base.bytes
+  end
+end
+
 ---Whether all there is on disk was loaded into the buffer.
 ---@param buf integer
 ---@param path string
@@ -198,15 +215,16 @@ function M.is_current(buf, path)
   return M.known(buf) == M.state(vim.uv.fs_stat(path))
 end
 
----Keeps the text of a buffer's file for when the disk has another one. That of a small file with unsaved changes is read at
----once, since it may be needed in a moment; any other beside the editor's work.
+---Keeps the text of a buffer's file for when the disk has another one. That of a small file with unsaved changes, or just
+---written, is read at once, since it may be needed in a moment; any other beside the editor's work.
 ---@param buf integer
-function M.keep(buf)
+---@param written? boolean
+function M.keep(buf, written)
   local path, known = vim.api.nvim_buf_get_name(buf), M.known(buf)
   if known == M.NONE or (bases[buf] and bases[buf].state == known) then
     return
   end
-  local stat = known and vim.bo[buf].modified and vim.uv.fs_stat(path) or nil
+  local stat = known and (written or vim.bo[buf].modified) and vim.uv.fs_stat(path) or nil
   if stat and stat.size <= AT_ONCE_BYTES then
     local bytes, state = read_regular(path)
     if bytes then

@@ -5,15 +5,25 @@ local M = {}
 -- The modes 0600 and 0700.
 local FILE_MODE, DIR_MODE = 384, "0700"
 
+---So often directories are made that another Neovim is making as well.
+local MAKE_DIR_TRIES = 20
+
 local count = 0
 
 ---Makes a directory and those above it that are missing.
 ---@param path string
 ---@return boolean?, string? problem
 function M.make_dir(path)
-  local ok, made = pcall(vim.fn.mkdir, path, "p", DIR_MODE)
-  if ok and made == 1 then
-    return true
+  local ok, made ---@type boolean, any
+  for _ = 1, MAKE_DIR_TRIES do
+    ok, made = pcall(vim.fn.mkdir, path, "p", DIR_MODE)
+    if ok and made == 1 then
+      return true
+    end
+    -- Another Neovim that makes the same directories at this moment is an error to Neovim: it says that one is there already.
+    if not tostring(made):find("E739:.*exists") then
+      break
+    end
   end
   return nil, (tostring(made):gsub("^.-(E%d+: )", "%1"))
 end
@@ -56,15 +66,21 @@ end
 ---Writes a file whole, beside the old one first: what reads it never sees half of it, and a full disk leaves it as it was.
 ---@param path string
 ---@param pieces string|string[]
+---@param still? fun(): boolean asked right before the old one is gone; where it says no, that stays
 ---@return boolean?, string? problem
-function M.replace(path, pieces)
+function M.replace(path, pieces, still)
   count = count + 1
   local beside = ("%s.%d-%d-%d.new"):format(path, vim.uv.os_getpid(), vim.uv.hrtime(), count)
   local ok, problem = M.create(beside, pieces)
   if not ok then
     return nil, problem
   end
-  local renamed, why = vim.uv.fs_rename(beside, path)
+  local renamed, why ---@type boolean?, string?
+  if still and not still() then
+    why = path .. " was changed meanwhile"
+  else
+    renamed, why = vim.uv.fs_rename(beside, path)
+  end
   if not renamed then
     vim.uv.fs_unlink(beside)
   end

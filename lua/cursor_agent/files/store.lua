@@ -1,5 +1,6 @@
 -- Small files that outlive Neovim: prompts that were sent with their pastes, and drafts that were not.
 
+local bridge = require("cursor_agent.bridge")
 local private = require("cursor_agent.files.private")
 local regular = require("cursor_agent.files.regular")
 
@@ -29,7 +30,8 @@ local told = {}
 ---@return table? value
 ---@return string? text what is there and cannot be understood, or nothing when it cannot be read
 local function load(name)
-  if not vim.uv.fs_lstat(path_of(name)) then
+  local _, _, problem = vim.uv.fs_lstat(path_of(name))
+  if problem == "ENOENT" or problem == "ENOTDIR" then
     return {}
   end
   local text = regular.read(path_of(name), MAX_BYTES)
@@ -40,11 +42,32 @@ local function load(name)
   return nil, text
 end
 
+---What tells one text of a file from the next: each is a file of its own.
+---@param name string
+---@return string
+local function state_of(name)
+  local stat = vim.uv.fs_lstat(path_of(name))
+  return stat and ("%d %d.%d %d"):format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or ""
+end
+
+---@type table<string, (fun(value: table))[]> changes of a file that are yet to be made, oldest first
+local waiting = {}
+
+---@param value table
+---@param changes (fun(value: table))[]
+---@return table value
+local function changed(value, changes)
+  for _, change in ipairs(changes) do
+    change(value)
+  end
+  return value
+end
+
 ---Reads a file; a missing or broken one is empty.
 ---@param name string
 ---@return table
 function M.read(name)
-  return load(name) or {}
+  return changed(load(name) or {}, waiting[name] or {})
 end
 
 ---@param name string
@@ -61,62 +84,23 @@ end
 ---Writes a file whole: beside it first, so that another Neovim never reads half of it.
 ---@param name string
 ---@param value table
-function M.write(name, value)
+---@param state? string what is there has to be in this state; otherwise it stays
+---@return boolean written nothing is said of one that stays
+function M.write(name, value, state)
   if not private.make_dir(M.dir()) then
     -- Where there is no place for it, nothing was ever kept.
-    return
+    return true
   end
-  tell(name, private.replace(path_of(name), next(value) == nil and "{}" or vim.json.encode(value)))
-end
-
----How long another Neovim is waited for; writing takes it a moment.
-local WAIT_NS = 250e6
----A lock of this many seconds was forgotten.
-local FORGOTTEN_S = 10
--- The mode 0600.
-local LOCK_MODE = 384
-
----Whether the Neovim that locked a file is gone.
----@param path string
----@return boolean
-local function is_forgotten(path)
-  local stat = vim.uv.fs_stat(path)
-  local said = stat and regular.read(path, 64)
-  if not stat or not said then
-    return false
+  local is_same = true
+  local text = next(value) == nil and "{}" or vim.json.encode(value)
+  local ok, problem = private.replace(path_of(name), text, state and function()
+    is_same = state_of(name) == state
+    return is_same
+  end or nil)
+  if is_same then
+    tell(name, ok, problem)
   end
-  local pid = tonumber(said)
-  return os.time() - stat.mtime.sec > FORGOTTEN_S or (pid ~= nil and vim.uv.kill(pid, 0) == nil)
-end
-
----Keeps other Neovims from changing a file, if that is possible at all.
----@param name string
----@return fun() unlock
-local function lock(name)
-  local path = path_of(name) .. ".lock"
-  local pid = vim.uv.os_getpid()
-  local until_ns = vim.uv.hrtime() + WAIT_NS
-  repeat
-    local fd, _, code = vim.uv.fs_open(path, "wx", LOCK_MODE)
-    if fd then
-      vim.uv.fs_write(fd, tostring(pid))
-      vim.uv.fs_close(fd)
-      return function()
-        vim.uv.fs_unlink(path)
-      end
-    elseif code ~= "EEXIST" then
-      break
-    elseif is_forgotten(path) then
-      -- Of several who find it, one succeeds.
-      local aside = ("%s.%d"):format(path, pid)
-      if vim.uv.fs_rename(path, aside) then
-        vim.uv.fs_unlink(aside)
-      end
-    else
-      vim.uv.sleep(1)
-    end
-  until vim.uv.hrtime() > until_ns
-  return function() end
+  return is_same
 end
 
 ---This many bytes of texts are kept, in all; the oldest go first.
@@ -172,28 +156,102 @@ function M.kept_text(name)
   return text and vim.fn.sha256(text):sub(1, 32) == name and text or nil
 end
 
----Changes a file: reads it again, since another Neovim may have written it, and keeps others from writing meanwhile.
+---How long another Neovim that changes a file is waited for: with the editor standing still, and when it ends.
+local WAIT_MS, LEAVING_MS = 50, 5000
+
+---After this time it is tried again.
+local LATER_MS = 20
+
+---Keeps other Neovims from changing files of the store. The system gives the lock back when this one is killed.
+---@param wait_ms integer
+---@return fun()? unlock nothing while another one changes a file
+local function lock(wait_ms)
+  local path = vim.fs.joinpath(M.dir(), ".lock")
+  local until_ns = vim.uv.hrtime() + wait_ms * 1e6
+  repeat
+    local unlock = bridge.lock(path)
+    if unlock == nil then
+      -- Some file systems have no locks.
+      return function() end
+    elseif unlock then
+      return unlock
+    end
+    vim.uv.sleep(1)
+  until vim.uv.hrtime() > until_ns
+end
+
+local timer ---@type uv.uv_timer_t?
+
+---How often a file is read and written while another Neovim, which the lock did not keep away, writes it.
+local TRIES = 20
+
 ---@param name string
----@param change fun(value: table)
-function M.update(name, change)
-  private.make_dir(M.dir())
-  local unlock = lock(name)
+---@param changes (fun(value: table))[]
+---@param careful boolean whether what another Neovim writes meanwhile stays
+---@return boolean done
+local function write_changes(name, changes, careful)
+  local state = state_of(name)
   local value, broken = load(name)
   if not value and not broken then
-    unlock()
-    return tell(name, nil, path_of(name) .. " cannot be read")
-  elseif broken and broken ~= "" then
+    tell(name, nil, path_of(name) .. " cannot be read")
+    return true
+  end
+  if broken and broken ~= "" then
     private.replace(path_of(name) .. ".broken", broken)
   end
-  local all = value or {}
-  local ok, problem = pcall(change, all)
-  if ok then
-    M.write(name, all)
+  return M.write(name, changed(value or {}, changes), careful and state or nil)
+end
+
+---Makes the changes there are. Not every file system has locks, and a Neovim that ends waits for none for long: a file that
+---another one has replaced since it was read is read again.
+local function write_waiting()
+  for name, changes in pairs(waiting) do
+    waiting[name] = nil
+    for try = 1, TRIES do
+      if write_changes(name, changes, try < TRIES) then
+        break
+      end
+    end
   end
-  unlock()
+end
+
+---Makes the changes there are, once no other Neovim is making any.
+local function flush()
+  local leaving = vim.v.exiting ~= vim.NIL
+  local unlock = lock(leaving and LEAVING_MS or WAIT_MS)
+  if not unlock and not leaving then
+    timer = timer or assert(vim.uv.new_timer())
+    timer:start(LATER_MS, 0, vim.schedule_wrap(flush))
+    return
+  end
+  local ok, problem = pcall(write_waiting)
+  if unlock then
+    unlock()
+  end
   if not ok then
     error(problem, 0)
   end
+end
+
+vim.api.nvim_create_autocmd("VimLeavePre", {
+  group = vim.api.nvim_create_augroup("cursor_agent_store", {}),
+  desc = "cursor-agent: save what another Neovim kept from being saved",
+  callback = function()
+    if next(waiting) then
+      flush()
+    end
+  end,
+})
+
+---Changes a file: what is in it then, since another Neovim may have written it. `M.read` shows the change at once, also
+---while another Neovim keeps it from being written.
+---@param name string
+---@param change fun(value: table) may run more than once, each time on what is there then
+function M.update(name, change)
+  private.make_dir(M.dir())
+  waiting[name] = waiting[name] or {}
+  table.insert(waiting[name], change)
+  flush()
 end
 
 return M

@@ -20,6 +20,9 @@ local autoread = {}
 ---@type table<cursor_agent.Key, string> directories of the sessions in which a turn runs
 local running = {}
 
+---@type table<cursor_agent.Key, integer> when their turns began, in their order
+local began, turns = {}, 0
+
 ---A path without links in it, also of a file that is not there.
 ---@param path string
 ---@return string
@@ -40,17 +43,25 @@ function M.is_running()
   return next(running) ~= nil
 end
 
+---The session in which a turn runs where the file of a buffer is; of several, the one whose turn began last.
+---@param buf integer
+---@return cursor_agent.Key?
+function M.running_at(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local found ---@type cursor_agent.Key?
+  for key, dir in pairs(running) do
+    if vim.startswith(name, dir .. "/") or vim.startswith(M.real_path(name), M.real_path(dir) .. "/") then
+      found = (not found or began[key] > began[found]) and key or found
+    end
+  end
+  return found
+end
+
 ---Whether a turn is running where the file of a buffer is.
 ---@param buf integer
 ---@return boolean
 function M.in_running(buf)
-  local name = vim.api.nvim_buf_get_name(buf)
-  for _, dir in pairs(running) do
-    if vim.startswith(name, dir .. "/") or vim.startswith(M.real_path(name), M.real_path(dir) .. "/") then
-      return true
-    end
-  end
-  return false
+  return M.running_at(buf) ~= nil
 end
 
 ---Whether `:w` may write a buffer to its file. What is on disk and in no buffer is written over by `:w!` alone.
@@ -148,7 +159,7 @@ function M.arm(buf, for_good)
   local path = vim.api.nvim_buf_get_name(buf)
   local known = loaded.known(buf)
   if (known == nil or known == loaded.NONE) and not vim.uv.fs_stat(path) then
-    -- When somebody makes the file, Neovim would ask about that and run no autocommand. `:w` is guarded above from now on.
+    -- When the file is made, Neovim would ask about that and run no autocommand. `:w` is guarded above from now on.
     if loaded.sync(buf, vim.bo[buf].modified) then
       guarded[buf] = true
       vim.b[buf].cursor_agent_loaded = loaded.NONE
@@ -219,7 +230,10 @@ function M.turn(key, dir, runs)
     return
   end
   if runs then
-    running[key] = dir
+    -- What changed until now, no agent did in this turn.
+    M.sweep()
+    turns = turns + 1
+    running[key], began[key] = dir, turns
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
       consider(buf)
     end
@@ -282,7 +296,7 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufF
   group = group,
   desc = "cursor-agent: look after a file that an agent has changed or may change",
   callback = function(args)
-    if args.event == "BufReadPost" and next(running) and is_file(args.buf) then
+    if args.event == "BufReadPost" and is_file(args.buf) then
       events.emit("file read", args.buf)
     end
     if next(touched) or next(running) then

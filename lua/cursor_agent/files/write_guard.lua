@@ -6,6 +6,14 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
+---Tells the user why nothing was written, after what Neovim itself says of it: two messages at once wait for a key.
+---@param text string
+local function tell(text)
+  vim.schedule(function()
+    notify.notify(text, "error")
+  end)
+end
+
 ---Whether a buffer can be written without writing over what is on disk and in no buffer. Where not, the user is told why.
 ---@param buf integer
 ---@param path string
@@ -22,13 +30,14 @@ function M.may_write(buf, path, by_agent)
   if
     disk and (loaded.same(loaded.lines(buf), disk.lines) or (base and loaded.equal(base, disk.text) and #base > 0))
   then
+    -- It is about to be written, and the review hears so then.
     loaded.sync(buf, vim.bo[buf].modified)
     loaded.note(buf, disk)
     return true
   end
   local name = vim.fs.basename(path)
   if not disk then
-    notify.notify(("%s was changed on disk and not written\n  `:w!` writes yours over it"):format(name), "error")
+    tell(("%s was changed on disk and not written\n  `:w!` writes yours over it"):format(name))
     return false
   end
   if base and by_agent and #disk.text <= loaded.LONG_BYTES / 8 then
@@ -46,7 +55,7 @@ function M.may_write(buf, path, by_agent)
   end)
   local text =
     "%s was changed on disk and not written\n  :CursorAgent conflicts shows the difference; `:w!` writes yours over it"
-  notify.notify(text:format(name), "error")
+  tell(text:format(name))
   return false
 end
 

@@ -21,7 +21,7 @@ local EXECUTABLE = 448
 -- Lines of a failed build that reach the message.
 local TAIL_LINES = 6
 
----@class (exact) cursor_agent.install.Plan
+---@class (exact) cursor_agent.install.Wanted
 ---@field root string the plugin's directory
 ---@field version string
 ---@field abi integer
@@ -39,11 +39,11 @@ local function tail(text)
 end
 
 ---Loads a library in another Neovim and compares what it says of itself.
----@param plan cursor_agent.install.Plan
+---@param wanted cursor_agent.install.Wanted
 ---@param path string
 ---@return boolean fits, string? problem
-local function try(plan, path)
-  local script = plan.root .. "/lua/cursor_agent/install/probe.lua"
+local function try(wanted, path)
+  local script = wanted.root .. "/lua/cursor_agent/install/probe.lua"
   -- stylua: ignore
   local output, broken = task.run(
     { vim.v.progpath, "--clean", "--headless", "-n", "-l", script, path },
@@ -58,80 +58,80 @@ local function try(plan, path)
   local ok, found = pcall(vim.json.decode, output.stdout)
   if not ok or type(found) ~= "table" then
     return false, "it does not load: it said " .. vim.inspect(output.stdout:sub(1, 200))
-  elseif found.abi ~= plan.abi then
-    return false, ("it speaks interface %s, the plugin %d"):format(tostring(found.abi), plan.abi)
-  elseif found.version ~= plan.version then
-    return false, ("it is of version %s, the plugin of %s"):format(tostring(found.version), plan.version)
+  elseif found.abi ~= wanted.abi then
+    return false, ("it speaks interface %s, the plugin %d"):format(tostring(found.abi), wanted.abi)
+  elseif found.version ~= wanted.version then
+    return false, ("it is of version %s, the plugin of %s"):format(tostring(found.version), wanted.version)
   end
   return true
 end
 
 ---Where a file is put until it has been tried.
----@param plan cursor_agent.install.Plan
+---@param wanted cursor_agent.install.Wanted
 ---@param name string
 ---@return string
-local function unfinished(plan, name)
-  return ("%s/lib/%s%d-%s"):format(plan.root, UNFINISHED, vim.uv.os_getpid(), name)
+local function unfinished(wanted, name)
+  return ("%s/lib/%s%d-%s"):format(wanted.root, UNFINISHED, vim.uv.os_getpid(), name)
 end
 
 ---Takes over files that lie beside: tries the library, then renames. A Neovim that has the old one loaded keeps it.
----@param plan cursor_agent.install.Plan
+---@param wanted cursor_agent.install.Wanted
 ---@param files cursor_agent.install.File[]
 ---@return boolean ok, string? problem
-local function adopt(plan, files)
+local function adopt(wanted, files)
   for _, file in ipairs(files) do
-    assert(vim.uv.fs_chmod(unfinished(plan, file.name), EXECUTABLE))
+    assert(vim.uv.fs_chmod(unfinished(wanted, file.name), EXECUTABLE))
   end
-  local fits, problem = try(plan, unfinished(plan, files[1].name))
+  local fits, problem = try(wanted, unfinished(wanted, files[1].name))
   if not fits then
     return false, problem
   end
-  local stamp = plan.root .. "/lib/" .. STAMP
+  local stamp = wanted.root .. "/lib/" .. STAMP
   vim.uv.fs_unlink(stamp)
   -- The library last: while it is the old one, everything is as it was.
   for i = #files, 1, -1 do
     local name = files[i].name
-    local renamed, why = vim.uv.fs_rename(unfinished(plan, name), plan.root .. "/lib/" .. name)
+    local renamed, why = vim.uv.fs_rename(unfinished(wanted, name), wanted.root .. "/lib/" .. name)
     if not renamed then
       return false, why
     end
   end
-  if plan.source then
-    private.replace(stamp, plan.source .. "\n")
+  if wanted.source then
+    private.replace(stamp, wanted.source .. "\n")
   end
   return true
 end
 
----@type table<cursor_agent.install.Way, fun(plan: cursor_agent.install.Plan): boolean, string?>
+---@type table<cursor_agent.install.Way, fun(wanted: cursor_agent.install.Wanted): boolean, string?>
 local ways = {}
 
-function ways.kept(plan)
-  local library = plan.root .. "/lib/cursor_agent.so"
+function ways.kept(wanted)
+  local library = wanted.root .. "/lib/cursor_agent.so"
   if not vim.uv.fs_stat(library) then
     return false, "nothing is built yet"
   end
   for _, program in ipairs(platform.programs) do
-    if vim.fn.executable(plan.root .. "/lib/" .. program.name) == 0 then
+    if vim.fn.executable(wanted.root .. "/lib/" .. program.name) == 0 then
       return false, ("the companion program %s is missing"):format(program.name)
     end
   end
-  local built_from = release.read(plan.root .. "/lib/" .. STAMP)
-  if built_from and plan.source and vim.trim(built_from) ~= plan.source then
+  local built_from = release.read(wanted.root .. "/lib/" .. STAMP)
+  if built_from and wanted.source and vim.trim(built_from) ~= wanted.source then
     return false, "it was built from other sources"
   end
-  return try(plan, library)
+  return try(wanted, library)
 end
 
-function ways.prebuilt(plan)
-  local list = release.checksums(plan.root)
+function ways.prebuilt(wanted)
+  local list = release.checksums(wanted.root)
   if not next(list.files) then
     return false, "these sources are of no release"
-  elseif list.version ~= plan.version or (plan.source and list.source ~= plan.source) then
+  elseif list.version ~= wanted.version or (wanted.source and list.source ~= wanted.source) then
     return false, ("release %s was built from other sources than these"):format(tostring(list.version))
-  elseif not plan.triple then
-    return false, plan.no_triple
+  elseif not wanted.triple then
+    return false, wanted.no_triple
   end
-  local files = platform.files(plan.triple)
+  local files = platform.files(wanted.triple)
   for _, file in ipairs(files) do
     if not list.files[file.asset] then
       return false, ("release %s has no %s"):format(list.version, file.asset)
@@ -139,11 +139,11 @@ function ways.prebuilt(plan)
   end
   for _, file in ipairs(files) do
     task.say(("downloading %s"):format(file.asset))
-    local path = unfinished(plan, file.name)
+    local path = unfinished(wanted, file.name)
     -- There before the download: it keeps its mode.
     local ok, problem = private.create(path, "")
     if ok then
-      ok, problem = download.fetch(release.url(plan.version, file.asset), path)
+      ok, problem = download.fetch(release.url(wanted.version, file.asset), path)
     end
     if not ok then
       return false, problem
@@ -159,7 +159,7 @@ function ways.prebuilt(plan)
     end
   end
   task.say("trying the library")
-  return adopt(plan, files)
+  return adopt(wanted, files)
 end
 
 ---@return string?
@@ -172,15 +172,15 @@ local function find_cargo()
   return vim.fn.executable(own) == 1 and own or nil
 end
 
-function ways.cargo(plan)
-  if not plan.source then
+function ways.cargo(wanted)
+  if not wanted.source then
     return false, "the sources of the library are not here"
   end
   local cargo = find_cargo()
   if not cargo then
     return false, "cargo is not installed"
   end
-  local target = plan.root .. "/target"
+  local target = wanted.root .. "/target"
   task.say("building with cargo, which takes a minute or two")
   local spoke = vim.uv.now()
   local command = { cargo, "build", "--release", "--locked", "--target-dir", target, "-p", "cursor-agent-nvim" }
@@ -188,7 +188,7 @@ function ways.cargo(plan)
     vim.list_extend(command, { "-p", program.package })
   end
   local output, broken = task.run(command, {
-    cwd = plan.root,
+    cwd = wanted.root,
     timeout_ms = BUILD_MS,
     on_line = function(line)
       if vim.uv.now() - spoke > 1000 then
@@ -202,20 +202,20 @@ function ways.cargo(plan)
   elseif output.code ~= 0 then
     return false, ("it failed with code %d:\n    %s"):format(output.code, tail(output.stderr))
   end
-  local files = platform.files(plan.triple or (jit.os == "OSX" and "darwin" or ""))
+  local files = platform.files(wanted.triple or (jit.os == "OSX" and "darwin" or ""))
   for _, file in ipairs(files) do
     local built = target .. "/release/" .. file.built
     local bytes = release.read(built)
     if not bytes then
       return false, built .. " cannot be read"
     end
-    local copied, why = private.create(unfinished(plan, file.name), bytes)
+    local copied, why = private.create(unfinished(wanted, file.name), bytes)
     if not copied then
       return false, why
     end
   end
   task.say("trying the library")
-  return adopt(plan, files)
+  return adopt(wanted, files)
 end
 
 ---Removes what this installation, or one that was killed, left unfinished.
@@ -234,8 +234,8 @@ local function tidy(root)
 end
 
 ---@param root string
----@return cursor_agent.install.Plan
-local function plan_for(root)
+---@return cursor_agent.install.Wanted
+local function wanted_for(root)
   local version, abi = release.version(root), release.abi(root)
   if not version or not abi then
     error(("%s does not look like the plugin: it names no version"):format(root), 0)
@@ -260,7 +260,7 @@ local LABELS = { kept = "The library that is here", prebuilt = "The prebuilt lib
 function M.install(root, only)
   private.make_dir(root .. "/lib")
   local writable = vim.fn.filewritable(root .. "/lib") == 2
-  local plan = plan_for(root)
+  local wanted = wanted_for(root)
   local reasons = {} ---@type string[]
   for _, way in ipairs(only or { "kept", "prebuilt", "cargo" }) do
     local ok, why
@@ -268,7 +268,7 @@ function M.install(root, only)
       ok, why = false, root .. "/lib cannot be written to"
     else
       -- `pcall` so that what lies unfinished goes away whatever happened.
-      local ran, result, problem = pcall(ways[way], plan)
+      local ran, result, problem = pcall(ways[way], wanted)
       pcall(tidy, root)
       if not ran then
         error(result, 0)

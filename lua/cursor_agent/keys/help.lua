@@ -10,6 +10,7 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_help")
 
 ---@type { kind: cursor_agent.BufferKind, title: string }[]
 local SECTIONS = {
+  { kind = "waiting", title = "Anywhere, while a decision is on the screen" },
   { kind = "chat", title = "In the chat" },
   { kind = "prompt", title = "In the prompt" },
   { kind = "queue", title = "In the list of queued prompts" },
@@ -26,6 +27,7 @@ local SECTIONS = {
   { kind = "mcp", title = "In the list of MCP servers" },
   { kind = "cloud", title = "In the list of cloud agents" },
   { kind = "code", title = "In the code, where changes are undecided" },
+  { kind = "global", title = "Anywhere" },
 }
 
 ---Keys as a person lists them: the digits in a row are one word, which fits into the column.
@@ -46,7 +48,9 @@ end
 function M.lines(kind)
   local sections, rest = {}, {} ---@type { kind: cursor_agent.BufferKind, title: string }[]
   for _, section in ipairs(SECTIONS) do
-    table.insert(section.kind == kind and sections or rest, section)
+    if section.kind ~= "global" or require("cursor_agent.config").get().keymaps.global then
+      table.insert(section.kind == kind and sections or rest, section)
+    end
   end
   local lines, marks = {}, {} ---@type string[], table<integer, cursor_agent.help.Mark>
   local function add(keys, about)

@@ -12,6 +12,25 @@ for _, action in ipairs(list) do
   by_name[action.name] = action
 end
 
+---Every action that has a key in a kind of buffer, with each of its keys.
+---@param kind cursor_agent.BufferKind
+---@return fun(): cursor_agent.Action?, string?
+function M.each(kind)
+  return coroutine.wrap(function()
+    for _, action in ipairs(list) do
+      for _, lhs in ipairs(M.keys(action, kind)) do
+        coroutine.yield(action, lhs)
+      end
+    end
+  end)
+end
+
+---@param name string
+---@return cursor_agent.Action
+function M.action(name)
+  return by_name[name]
+end
+
 ---Runs an action by name.
 ---@param name string
 ---@param lhs? string the key that was pressed
@@ -24,6 +43,20 @@ end
 ---@param kind cursor_agent.BufferKind
 ---@return string[]
 function M.keys(action, kind)
+  if kind == "global" then
+    local global = config.get().keymaps.global
+    local own = type(global) == "table" and global or {}
+    local prefix = type(global) == "string" and global or own.prefix
+    local chosen = own[action.name]
+    if chosen ~= nil then
+      return type(chosen) == "table" and chosen or chosen and { chosen } or {}
+    end
+    return prefix
+        and vim.tbl_map(function(key)
+          return tostring(prefix) .. key
+        end, action.keys and action.keys.global or {})
+      or {}
+  end
   local chosen = (config.get().keymaps[kind] or {})[action.name]
   if chosen == false then
     return {}
@@ -50,6 +83,34 @@ function M.modes(action, kind)
   return action.modes and action.modes[kind] or { "n" }
 end
 
+---Runs an action whose key interrupts: not in its mapping, which an interrupt would end.
+---@param action cursor_agent.Action
+---@param lhs string
+local function run_soon(action, lhs)
+  vim.schedule(function()
+    M.run(action.name, lhs)
+  end)
+end
+
+---A CTRL-C that comes without its mapping: typed while Neovim was busy, it was an interrupt first.
+local function on_interrupt()
+  local kind, mode = vim.b.cursor_agent_kind, vim.api.nvim_get_mode().mode
+  for _, action in ipairs(kind and list or {}) do
+    for _, lhs in ipairs(action.interrupts and M.keys(action, kind) or {}) do
+      local is_its = lhs:lower() == "<c-c>" and vim.list_contains(M.modes(action, kind), mode)
+      if is_its and action.expr(lhs) == true then
+        run_soon(action, lhs)
+      end
+    end
+  end
+end
+
+vim.on_key(function(key)
+  if key == "\3" then
+    on_interrupt()
+  end
+end, vim.api.nvim_create_namespace("cursor_agent_interrupt"))
+
 ---Maps the keys of a kind of buffer.
 ---@param buf integer
 ---@param kind cursor_agent.BufferKind
@@ -61,6 +122,11 @@ function M.map(buf, kind)
       local call_it = ("<Cmd>lua require('cursor_agent.keys').run(%q)<CR>"):format(action.name)
       vim.keymap.set(M.modes(action, kind), lhs, expr and function()
         local means = expr(lhs)
+        if means == true and action.interrupts then
+          run_soon(action, lhs)
+          -- Not "": with an interrupt pending, Neovim would look for the next key for ever.
+          return "<Ignore>"
+        end
         return means == true and call_it or means or lhs
       end or function()
         M.run(action.name, lhs)

@@ -1,13 +1,15 @@
 -- The actions there are: what each is called, what it is for, and its keys in each kind of buffer. `actions.lua` does them.
 
----@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"mcp"|"cloud"|"code"
+---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"mcp"|"cloud"|"code"|"waiting"|"global"
 
 ---@class (exact) cursor_agent.Action
 ---@field name string
 ---@field desc string
----@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise
+---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise; "waiting": in every buffer while a
+---decision is on the screen; "global": in every buffer, after the prefix `keymaps.global`
 ---@field modes? table<cursor_agent.BufferKind, string[]> where they work; Normal mode otherwise
 ---@field expr? fun(lhs: string): boolean|string whether the key means this action where the cursor is, or itself, or these keys
+---@field interrupts? boolean its key is CTRL-C, which interrupts a busy Neovim and with it any `<Cmd>` that the key stands for
 
 ---Rows of the cursor's line up to the cursor, and all of them.
 ---@return integer
@@ -49,13 +51,32 @@ return {
     keys = { prompt = { "<CR>", "<C-s>" } },
     modes = { prompt = { "n", "i" } },
     expr = function(lhs)
-      return lhs ~= "<CR>" or vim.api.nvim_get_mode().mode:sub(1, 1) ~= "i"
+      if lhs ~= "<CR>" or vim.api.nvim_get_mode().mode:sub(1, 1) ~= "i" then
+        return true
+      end
+      if vim.fn.pumvisible() == 0 then
+        return false
+      end
+      return vim.fn.complete_info({ "selected" }).selected >= 0 and "<C-y>" or "<C-e><CR>"
     end,
+  },
+  {
+    name = "send-now",
+    desc = "Stop the turn and send the prompt, or the first in the queue",
+    keys = { chat = { "<M-s>" }, prompt = { "<M-s>" } },
+    modes = { prompt = { "n", "i" } },
   },
   {
     name = "cancel",
     desc = "Stop the turn",
-    keys = { chat = { "<C-c>" }, prompt = { "<C-c>" } },
+    keys = { chat = { "<C-c>" }, prompt = { "<C-c>" }, subagent = { "<C-c>" }, global = { "s" } },
+    modes = { prompt = { "n", "i" } },
+    interrupts = true,
+    expr = function()
+      -- With nothing to stop it leaves Insert mode, as ever. Neovim 0.12 leaves `-- INSERT --` behind after its own.
+      local typing = vim.api.nvim_get_mode().mode:sub(1, 1) == "i"
+      return not typing or require("cursor_agent.chat.registry").is_busy() or "<Esc>"
+    end,
   },
   {
     name = "retry",
@@ -75,12 +96,12 @@ return {
   {
     name = "open-outside",
     desc = "Open the image, file or link under the cursor outside of Neovim",
-    keys = { chat = { "gx" }, subagent = { "gx" } },
+    keys = { chat = { "gx" }, prompt = { "gx" }, reader = { "gx" }, subagent = { "gx" } },
   },
   {
     name = "file",
     desc = "Open the file under the cursor",
-    keys = { chat = { "gf" }, subagent = { "gf" } },
+    keys = { chat = { "gf" }, prompt = { "gf" }, subagent = { "gf" } },
   },
   {
     name = "subagent",
@@ -148,13 +169,19 @@ return {
   },
   {
     name = "attach-unsaved",
-    desc = "Send the text of modified buffers along",
+    desc = "Attach the text of modified buffers",
     keys = { chat = { "ga" }, prompt = { "ga" } },
   },
   {
+    name = "attach-image",
+    desc = "Attach the image on the clipboard",
+    keys = { prompt = { "<M-v>" } },
+    modes = { prompt = { "n", "i" } },
+  },
+  {
     name = "detach",
-    desc = "Take an attachment away",
-    keys = { prompt = { "gx" } },
+    desc = "Remove an attachment",
+    keys = { chat = { "gX" }, prompt = { "gX" } },
   },
   {
     name = "cycle-mode",
@@ -178,33 +205,39 @@ return {
   {
     name = "option",
     desc = "Choose an option of the agent",
-    keys = { chat = { "gO" } },
+    keys = { chat = { "gO" }, prompt = { "gO" }, subagent = { "gO" } },
   },
   {
     name = "queue",
     desc = "List the queued prompts",
-    keys = { chat = { "gq" }, prompt = { "gQ" } },
+    keys = { chat = { "gQ" }, prompt = { "gQ" }, subagent = { "gQ" } },
   },
   {
     name = "accept",
-    desc = "Accept the decision on the screen",
+    desc = "Allow once, or accept",
+    keys = { waiting = { "<M-y>" }, global = { "y" } },
+    modes = { waiting = { "n", "x", "i" } },
   },
   {
     name = "reject",
-    desc = "Reject the decision on the screen",
+    desc = "Reject, or skip the question",
+    keys = { waiting = { "<M-n>" }, global = { "n" } },
+    modes = { waiting = { "n", "x", "i" } },
   },
   {
     name = "decisions",
-    desc = "Go to the decision that waits",
-    keys = { chat = { "gd" }, prompt = { "gd" } },
+    desc = "Go to the card of the decision",
+    keys = { chat = { "gd" }, prompt = { "gd" }, subagent = { "gd" }, global = { "d" } },
   },
   {
     name = "todos",
     desc = "Show or hide the todos",
+    keys = { chat = { "gl" }, prompt = { "gl" }, subagent = { "gl" }, global = { "t" } },
   },
   {
     name = "toggle",
     desc = "Open or close the chat",
+    keys = { global = { "a" } },
   },
   {
     name = "open",
@@ -217,11 +250,14 @@ return {
   },
   {
     name = "new",
-    desc = "Start a new session",
+    desc = "Start a new chat",
+    keys = { chat = { "gn" }, prompt = { "gn" }, subagent = { "gn" }, global = { "N" } },
   },
   {
     name = "prompt",
     desc = "Open the prompt; from Visual mode with the selection attached",
+    keys = { global = { "p" } },
+    modes = { global = { "n", "x" } },
   },
   {
     name = "add-context",
@@ -237,7 +273,18 @@ return {
   },
   {
     name = "sessions",
-    desc = "Choose a past session to go on with",
+    desc = "List the chats, live and past ones, and go to one",
+    keys = { chat = { "gc" }, prompt = { "gc" }, subagent = { "gc" }, global = { "c" } },
+  },
+  {
+    name = "next-waiting",
+    desc = "Go to the next chat that needs an answer",
+    keys = { chat = { "gw" }, prompt = { "gw" }, global = { "w" } },
+  },
+  {
+    name = "resume",
+    desc = "Continue the last chat of this directory",
+    keys = { chat = { "gr" }, prompt = { "gr" }, global = { "." } },
   },
   {
     name = "login",
@@ -402,7 +449,7 @@ return {
   },
   {
     name = "decision-later",
-    desc = "Put it off: it waits",
+    desc = "Decide later: it stays open",
     keys = { permission = { "q" }, question = { "q" }, conflict = { "q" }, ["plan-card"] = { "q" }, plan = { "q" } },
   },
   {
@@ -493,7 +540,7 @@ return {
   },
   {
     name = "comment",
-    desc = "Comment on the line, the change or the selection, for the next prompt",
+    desc = "Comment on the line, change or selection, for the next prompt",
     keys = { code = { "<M-c>" } },
     modes = { code = { "n", "x" } },
   },
@@ -508,7 +555,8 @@ return {
   },
   {
     name = "review",
-    desc = "List what is undecided, beside the code",
+    desc = "Review the undecided changes beside the code",
+    keys = { chat = { "gh" }, prompt = { "gh" }, subagent = { "gh" }, global = { "r" } },
   },
   {
     name = "checkpoints",
@@ -594,7 +642,7 @@ return {
   },
   {
     name = "cloud-follow-up",
-    desc = "Ask the agent for more",
+    desc = "Send the agent a follow-up",
     keys = { cloud = { "f" } },
   },
   {
@@ -669,7 +717,7 @@ return {
   },
   {
     name = "cloud-refresh",
-    desc = "Ask again",
+    desc = "Refresh the list",
     keys = { cloud = { "R" } },
   },
   {

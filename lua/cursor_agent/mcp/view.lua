@@ -199,7 +199,7 @@ function M.compose(known, keys)
     add({ { overview and " No server is configured." or " …", "CursorAgentDetail" } })
     for _, file in ipairs(overview and overview.files or {}) do
       if not file.found then
-        local text = ("   %s is not there yet"):format(short(file.path))
+        local text = ("   %s does not exist yet"):format(short(file.path))
         add({ { text, "CursorAgentDetail" } }, { path = file.path })
       end
     end

@@ -1,23 +1,31 @@
 -- What is drawn around the text of a prompt: the line above it, what an empty one says, and how high its window is.
 
+local bridge = require("cursor_agent.bridge")
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local conflicts = require("cursor_agent.files.conflicts")
 local context = require("cursor_agent.prompt.context")
 local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
+local keys = require("cursor_agent.keys")
+local notify = require("cursor_agent.notify")
+local winbar = require("cursor_agent.chat.winbar")
+local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
 ---@class (partial) cursor_agent.Prompt
 local Prompt = {}
 
+---In place of an attachment's number: the old conversation that goes with the next prompt.
+local CARRIED = 0
+
 local NS = vim.api.nvim_create_namespace("cursor_agent_prompt")
 
----@param text string
----@return string
-local function escape(text)
-  return (text:gsub("%%", "%%%%"):gsub("[\r\n]", " "))
+---Whether the window above the prompt draws the top of its frame, in its statusline.
+---@return boolean
+local function has_top()
+  return vim.o.laststatus == 1 or vim.o.laststatus == 2
 end
 
 ---What is attached, unsaved, queued or in conflict, in one line.
@@ -30,18 +38,25 @@ function Prompt:compose_bar()
     parts[#parts + 1] = "%#CursorAgentBarWaiting#editing a queued prompt"
   end
   if #self.sending.held > 0 then
-    parts[#parts + 1] = "%#CursorAgentQueued#waits for git"
+    parts[#parts + 1] = "%#CursorAgentQueued#waits for " .. format.bar_text(self.sending:waits_for())
   end
   local conflict = conflicts.list[1]
   if conflict then
     -- Before what there may be no room for: an agent may wait for it.
     parts[#parts + 1] = ("%%#CursorAgentWarning#conflict: %s%%#CursorAgentDetail# (:CursorAgent conflicts)"):format(
-      escape(vim.fs.basename(conflict.path))
+      format.bar_text(vim.fs.basename(conflict.path))
+    )
+  end
+  if self.chat.status.carry then
+    parts[#parts + 1] = ("%%#CursorAgentContext#%s %%%d@v:lua.require'cursor_agent.prompt.bar'.on_click@%%#CursorAgentDetail#%s%%X"):format(
+      format.bar_text(self.chat.status.carry),
+      CARRIED,
+      icons.remove
     )
   end
   for i, item in ipairs(self.attached) do
     parts[#parts + 1] = ("%%#CursorAgentContext#%s %%%d@v:lua.require'cursor_agent.prompt.bar'.on_click@%%#CursorAgentDetail#%s%%X"):format(
-      escape(item.label),
+      format.bar_text(item.label),
       i,
       icons.remove
     )
@@ -58,23 +73,125 @@ function Prompt:compose_bar()
       local list = #names > 3 and ("%s +%d"):format(table.concat(names, " ", 1, 2), #names - 2)
         or table.concat(names, " ")
       parts[#parts + 1] = ("%%#CursorAgentWarning#unsaved: %s%%#CursorAgentDetail# (gs save · ga attach)"):format(
-        escape(list)
+        format.bar_text(list)
       )
     end
   end
   local queued = self.chat.status.queued or 0
-  if queued > 0 then
+  if queued > 0 and not has_top() then
     parts[#parts + 1] = ("%%#CursorAgentQueued#queued %d"):format(queued)
   end
   -- Where there is little room its end is cut, not its beginning.
   return #parts > 0 and " " .. table.concat(parts, "   ") .. "%<" or ""
 end
 
----The line above the prompt being drawn.
+local BORDER = "%#CursorAgentFrame#"
+
+---The name of a mode takes no more of the frame.
+local MODE_CELLS = 20
+
+---The chat whose window is being drawn.
+---@return cursor_agent.Chat?
+local function drawn()
+  return chats.of_buffer(vim.api.nvim_get_current_buf())
+end
+
+---The top of the prompt's frame: who is asked, and what the chat is about.
+---@return string
+function M.top()
+  local chat = drawn()
+  if not chat then
+    return ""
+  end
+  local icons, border = chat.transcript.context.icons, BORDER
+  -- The first prompt stands in the chat already.
+  local title = chat.status.title_from ~= "prompt" and chat.status.title or nil
+  local agent = config.agent_title(chat.agent)
+  -- A corner, "Ask" and spaces on the left; a line and a corner on the right.
+  local room = vim.api.nvim_win_get_width(0) - format.width(agent) - 9
+  local about = title and room > 12 and (" %s "):format(format.first_line(title, room - 4)) or ""
+  return ("%s%s %%#CursorAgentFrameTitle#Ask %s %s%s%%#CursorAgentFrameKeys#%s%s%s%s"):format(
+    border,
+    icons.corner_top,
+    format.bar_text(agent),
+    border,
+    icons.rule:rep(math.max(room - format.width(about), 0)),
+    format.bar_text(about),
+    border,
+    icons.rule,
+    icons.corner_top_end
+  )
+end
+
+---The key of an action that works while typing, where there is one.
+---@param name string
+---@return string?
+local function typed_key(name)
+  local action = keys.action(name)
+  for _, lhs in ipairs(keys.keys(action, "prompt")) do
+    if lhs ~= "<CR>" then
+      return lhs
+    end
+  end
+  return keys.key(name, "prompt")
+end
+
+---The bottom of the frame: the keys that work here and now, and what is queued.
+---@return string
+function M.bottom()
+  local chat = drawn()
+  if not chat then
+    return ""
+  end
+  local icons, border = chat.transcript.context.icons, BORDER
+  local status = chat.status
+  local queued = status.queued or 0
+  local right = {} ---@type string[]
+  right[#right + 1] = queued > 0 and queued .. " queued" or nil
+  local mode = winbar.mode(status)
+  right[#right + 1] = mode and format.first_line(mode, MODE_CELLS)
+  local tail = table.concat(right, " · ")
+  local room = vim.api.nvim_win_get_width(0) - 7 - (tail ~= "" and format.width(tail) + 2 or 0)
+  local busy = status.turn_started_ms ~= nil
+  local hints = {} ---@type string[]
+  ---@param lhs string?
+  ---@param what string
+  local function hint(lhs, what)
+    local text = lhs and lhs .. " " .. what
+    if text and format.width(table.concat(hints, " · ") .. " · " .. text) <= room then
+      hints[#hints + 1] = text
+    end
+  end
+  hint(typed_key("send"), busy and "queue" or "send")
+  if busy then
+    hint(typed_key("cancel"), "stop")
+    hint(typed_key("send-now"), "send now")
+  else
+    hint("@", "attach")
+    hint("/", "commands")
+  end
+  hint(keys.key("help", "prompt"), "keys")
+  return ("%s%s %%#CursorAgentFrameKeys#%s %s%%=%s%s%s%s"):format(
+    border,
+    icons.corner_bottom,
+    format.bar_text(table.concat(hints, " · ")),
+    border,
+    tail ~= "" and ("%%#CursorAgentFrameKeys# %s "):format(format.bar_text(tail)) or "",
+    border,
+    icons.rule,
+    icons.corner_bottom_end
+  )
+end
+
+---The line above the prompt being drawn: what is attached, or the top of its frame where no statusline is above it.
 ---@return string
 function M.winbar()
-  local chat = chats.of_buffer(vim.api.nvim_get_current_buf())
-  return chat and chat.prompt.bar or ""
+  local chat = drawn()
+  local bar = chat and chat.prompt.bar or ""
+  if chat and bar ~= "" then
+    return BORDER .. chat.transcript.context.icons.gutter .. bar .. BORDER
+  end
+  return chat and (has_top() and BORDER .. chat.transcript.context.icons.gutter or M.top()) or ""
 end
 
 ---A click on the sign that takes an attachment away.
@@ -82,7 +199,9 @@ end
 function M.on_click(index)
   local win = vim.fn.getmousepos().winid
   local chat = win ~= 0 and chats.of_buffer(vim.api.nvim_win_get_buf(win))
-  if chat then
+  if chat and index == CARRIED then
+    notify.report(bridge.drop_carry(chat.key))
+  elseif chat then
     chat.prompt:detach(index)
   end
 end
@@ -92,7 +211,11 @@ end
 function Prompt:dress(win)
   vim.api.nvim_set_option_value(
     "winbar",
-    self.bar ~= "" and vim.api.nvim_win_get_height(win) > 1 and "%{%v:lua.require'cursor_agent.prompt.bar'.winbar()%}"
+    -- An empty one would be the user's own for all windows.
+    (self.bar ~= "" or vim.go.winbar ~= "" or not has_top())
+        and not window.is_float(win)
+        and vim.api.nvim_win_get_height(win) > 1
+        and "%{%v:lua.require'cursor_agent.prompt.bar'.winbar()%}"
       or "",
     { win = win, scope = "local" }
   )
@@ -106,11 +229,11 @@ function Prompt:fit(win)
     return
   end
   local options = config.get().window
-  local chat_win = require("cursor_agent.chat.layout").chat_window(self.chat, vim.api.nvim_win_get_tabpage(win))
+  local chat_win = window.showing(self.chat.buf, vim.api.nvim_win_get_tabpage(win))[1]
   if not chat_win then
     return
   end
-  local bar = self.bar ~= "" and 1 or 0
+  local bar = (self.bar ~= "" or vim.go.winbar ~= "" or not has_top()) and 1 or 0
   local height = vim.api.nvim_win_get_height(win)
   local rows = vim.api.nvim_win_text_height(win, {}).all + bar
   local most = math.min(options.prompt_max_height, height + vim.api.nvim_win_get_height(chat_win) - 4)
@@ -133,20 +256,12 @@ function Prompt:placeholder()
     local info = vim.fn.getwininfo(win)[1]
     room = math.min(room, info.width - info.textoff)
   end
+  local words = "Ask, or type / for commands and @ for files"
   -- What a subagent in the background asks keeps no prompt back.
   if self.chat.status.turn_started_ms then
-    local say = "Next prompt: it is queued until the turn ends"
-    return #say <= room and say or "Next prompt, queued"
+    words = "Next prompt, queued until the turn ends"
   end
-  local say = "Ask " .. config.agent_title(self.chat.agent)
-  for _, word in ipairs({ "<C-s> sends", "/ commands", "@ context", "g? keys" }) do
-    local more = say .. " · " .. word
-    if format.width(more) > room then
-      break
-    end
-    say = more
-  end
-  return say
+  return format.width(words) <= room and words or ""
 end
 
 ---Brings what is drawn around the text up to date.

@@ -1,9 +1,11 @@
 -- What can be attached to a prompt: files, selections, diagnostics and the rest of what `@` can name.
 
-local fences = require("cursor_agent.render.fence")
+local clipboard = require("cursor_agent.prompt.clipboard")
 local format = require("cursor_agent.render.format")
+local limit = require("cursor_agent.prompt.limit")
 local loaded = require("cursor_agent.files.loaded")
 local regular = require("cursor_agent.files.regular")
+local sources = require("cursor_agent.prompt.sources")
 
 local M = {}
 
@@ -11,6 +13,7 @@ local M = {}
 ---@field label string as shown: `@src/parser.rs`
 ---@field text? string what a label in the text stands for
 ---@field comment? cursor_agent.review.Comment
+---@field waits_for? string what is asked then
 ---@field prepare? fun(done: fun(why: string?)) gets what takes its time, each time it is sent; `blocks` is there afterwards
 ---@field blocks fun(): cursor_agent.Block[]?, string? made when the prompt is sent
 
@@ -42,14 +45,7 @@ local function lines_of(path, first, last)
   return vim.list_slice(lines, first or 1, last or #lines)
 end
 
----Text as a fenced block that its own fences cannot close.
----@param lines string[]
----@param language string
----@return string
-local function fenced(lines, language)
-  local fence = fences.around(lines)
-  return ("%s%s\n%s\n%s"):format(fence, language, table.concat(lines, "\n"), fence)
-end
+local fenced = limit.fenced
 
 M.fenced = fenced
 
@@ -113,9 +109,6 @@ function M.unsaved(buf, cwd)
   }
 end
 
----A larger image is not sent: no model takes it, and encoding it would be felt.
-local IMAGE_BYTES = 20 * 1024 * 1024
-
 local IMAGES = { png = "image/png", jpg = "image/jpeg", jpeg = "image/jpeg", gif = "image/gif", webp = "image/webp" }
 
 ---The type of an image by its name; nil when it is none.
@@ -133,9 +126,10 @@ function M.image(path)
   return {
     label = label,
     blocks = function()
-      local data, why = regular.read(path, IMAGE_BYTES)
+      local data, why = regular.read(path, clipboard.MOST_BYTES)
       if not data then
-        return nil, ("%s: %s"):format(path, why)
+        local large = (vim.uv.fs_stat(path) or { size = 0 }).size > clipboard.MOST_BYTES
+        return nil, large and clipboard.too_large(path) or ("%s: %s"):format(path, why)
       end
       return {
         { type = "image", label = label, path = path, data = vim.base64.encode(data), mime = M.image_type(path) },
@@ -266,6 +260,7 @@ local function git_diff(cwd)
   local text ---@type string?
   return {
     label = "@diff",
+    waits_for = "git",
     prepare = function(done)
       diff_base(cwd, function(base, problem)
         if not base then
@@ -289,32 +284,25 @@ local function git_diff(cwd)
   }
 end
 
----@param name string
----@param cwd string
----@return cursor_agent.context.Item?, string?
-local function symbol(name, cwd)
-  for _, one in ipairs(require("cursor_agent.prompt.symbols").list()) do
-    if one.name == name then
-      local item = M.file(one.path, cwd, one.first, one.last)
-      local blocks = item.blocks
-      item.label = "@symbol:" .. name
-      item.blocks = function()
-        local list, why = blocks()
-        if list then
-          list[1].label = item.label
-        end
-        return list, why
-      end
-      return item
-    end
-  end
-  return nil, ("there is no symbol %s in the code window"):format(name)
+---What is named by words instead of a path.
+M.names = { "selection", "diagnostics", "diff", "buffer", "quickfix", "terminal", "clipboard" }
+
+---Whether a mention is no path, so that one that names nothing is a mistake.
+---@param mention string
+---@return boolean
+local function is_named(mention)
+  return vim.list_contains(M.names, mention) or mention:find("^symbol:.") ~= nil or sources.is_url(mention)
 end
 
----What is named by words instead of a path.
-M.names = { "selection", "diagnostics", "diff", "buffer" }
+---A path as a mention. Braces hold together what would be taken for the end of it.
+---@param path string
+---@return string
+function M.mention(path)
+  local loose = path:find("[%s@{]") or path:find("[.,;:!?)%]'\"]$")
+  return loose and ("@{%s}"):format(path) or "@" .. path
+end
 
----The thing a mention names: `src/parser.rs`, `src/parser.rs:12-40`, `selection`, `symbol:parse` …
+---The thing a mention names: `src/parser.rs`, `src/parser.rs:12-40`, `selection`, `symbol:parse`, an address …
 ---@param mention string without the `@`
 ---@param cwd string
 ---@return cursor_agent.context.Item?, string?
@@ -332,8 +320,16 @@ function M.resolve(mention, cwd)
       return nil, "there is no file in the code window"
     end
     return M.file(path, cwd)
-  elseif mention:find("^symbol:") then
-    return symbol(mention:sub(8), cwd)
+  elseif mention == "quickfix" then
+    return sources.quickfix(cwd)
+  elseif mention == "terminal" then
+    return sources.terminal()
+  elseif mention == "clipboard" then
+    return clipboard.mention()
+  elseif mention:find("^symbol:.") then
+    return sources.symbol(mention:sub(8), cwd, lines_of)
+  elseif sources.is_url(mention) then
+    return sources.url(mention)
   end
   local path, first, last = mention:match("^(.-):(%d+)%-(%d+)$")
   if not path then
@@ -390,7 +386,7 @@ function M.collect(text, attached, cwd)
     end
   end
   for _, mention in ipairs(M.mentions(text)) do
-    local named = vim.list_contains(M.names, mention) or mention:find("^symbol:") ~= nil
+    local named = is_named(mention)
     local item, why = M.resolve(mention, cwd)
     if not item and mention:find("@", 1, true) then
       -- Not a path with an `@` in it, but two mentions without a space between them.

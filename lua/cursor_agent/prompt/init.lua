@@ -4,6 +4,7 @@ local chats = require("cursor_agent.chat.registry")
 local draft = require("cursor_agent.prompt.draft")
 local history = require("cursor_agent.prompt.history")
 local notify = require("cursor_agent.notify")
+local parsers = require("cursor_agent.colour.parsers")
 local pastes = require("cursor_agent.prompt.paste")
 
 local M = {}
@@ -17,6 +18,7 @@ local M = {}
 ---@field attached cursor_agent.context.Item[]
 ---@field pastes cursor_agent.context.Item[] their labels stand in the text, or in that of a prompt sent before
 ---@field editing integer? number of the queued prompt being edited
+---@field private now boolean? what is being sent stops the turn that runs
 ---@field private interrupted cursor_agent.prompt.Draft? what was being written before a queued prompt was taken back
 ---@field private queued table<integer, cursor_agent.context.Item[]> what is attached to the prompts that wait
 ---@field sending cursor_agent.prompt.Sending
@@ -53,12 +55,15 @@ function M.new(chat)
   }, Prompt)
   chat.prompt = self
   local bo = vim.bo[buf]
-  bo.completefunc = "v:lua.require'cursor_agent.completion'.completefunc"
   bo.textwidth = 0
   bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>]\)\s\+]]
-  require("cursor_agent.colour.parsers").fence(buf, "markdown")
   bo.filetype = "cursoragent-prompt"
-  pcall(vim.treesitter.start, buf, "markdown")
+  -- There is nothing to colour yet.
+  parsers.fence_soon(buf, function()
+    if parsers.fence(buf, "markdown") then
+      pcall(vim.treesitter.start, buf, "markdown")
+    end
+  end)
   require("cursor_agent.keys").map(buf, "prompt")
   require("cursor_agent.chat.layout").attach(chat, buf, "prompt")
   require("cursor_agent.completion").attach(buf)
@@ -83,6 +88,7 @@ end
 function Prompt:set_text(text)
   self.setting = true
   local lines = vim.split(text, "\n", { plain = true })
+  parsers.fence(self.buf, "markdown")
   vim.api.nvim_buf_set_lines(self.buf, 0, -1, false, lines)
   self.setting = false
   for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
@@ -167,13 +173,15 @@ function Prompt:has(label)
   return false
 end
 
----Attaches something to the prompt; once.
+---Attaches something to the prompt; what has the same name was taken earlier and makes way.
 ---@param item cursor_agent.context.Item
 function Prompt:attach(item)
-  if not self:has(item.label) then
-    table.insert(self.attached, item)
-    self:refresh()
+  local place = #self.attached + 1
+  for i, one in ipairs(self.attached) do
+    place = one.label == item.label and not one.comment and i or place
   end
+  self.attached[place] = item
+  self:refresh()
 end
 
 ---@param index integer

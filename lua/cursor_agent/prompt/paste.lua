@@ -1,6 +1,7 @@
 -- Large pastes in a prompt: each becomes an attachment whose label stands in the text.
 
 local config = require("cursor_agent.config")
+local dropped = require("cursor_agent.prompt.dropped")
 local format = require("cursor_agent.render.format")
 
 local M = {}
@@ -156,8 +157,14 @@ function M.watch(prompt)
         end)
       )
     end,
-    on_bytes = function(_, _, _, row, col, _, old_rows, _, old_bytes, new_rows, _, new_bytes)
-      if not pending and not prompt.setting then
+    on_bytes = function(_, _, _, row, col, _, old_rows, _, old_bytes, new_rows, new_cols, new_bytes)
+      if prompt.setting then
+        return
+      end
+      if old_bytes == 0 then
+        dropped.on_put(prompt, row, col, new_rows, new_cols, new_bytes)
+      end
+      if not pending then
         begins = (new_rows > old_rows or new_bytes - old_bytes > LARGE_BYTES) and { row = row, col = col } or nil
       end
     end,

@@ -11,6 +11,7 @@ local M = {}
 ---@field items cursor_agent.context.Item[] what is attached, mentions included
 ---@field attached cursor_agent.context.Item[] without the mentions
 ---@field editing integer? the queued prompt this takes the place of
+---@field now boolean? it stops the turn that runs
 ---@field came_back fun(outgoing: cursor_agent.prompt.Outgoing)? what to do with one that could not be sent
 
 ---@class cursor_agent.prompt.Sending
@@ -23,6 +24,18 @@ Sending.__index = Sending
 ---@return cursor_agent.prompt.Sending
 function M.new(chat)
   return setmetatable({ held = {}, chat = chat }, Sending)
+end
+
+---Stops the turn and sends a queued prompt next. One that is not queued any more is on its way.
+---@param key cursor_agent.Key
+---@param number integer
+function M.jump_queue(key, number)
+  local status = bridge.status(key)
+  for _, one in ipairs(status and status.queue or {}) do
+    if one.id == number then
+      notify.report(bridge.queue_send_now(key, number))
+    end
+  end
 end
 
 ---@private
@@ -51,8 +64,22 @@ function Sending:hand_over(outgoing)
   end
   if number then
     self.chat.prompt:note_queued(number, outgoing.attached)
+    if outgoing.now then
+      M.jump_queue(self.chat.key, number)
+    end
   end
   return number, trouble
+end
+
+---What the oldest outgoing that waits is waiting for.
+---@return string
+function Sending:waits_for()
+  for _, item in ipairs(self.held[1] and self.held[1].items or {}) do
+    if item.prepare then
+      return item.waits_for or item.label
+    end
+  end
+  return "an attachment"
 end
 
 ---Works on the oldest outgoing that waits, then on the next one.

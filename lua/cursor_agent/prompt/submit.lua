@@ -5,6 +5,7 @@ local config = require("cursor_agent.config")
 local context = require("cursor_agent.prompt.context")
 local history = require("cursor_agent.prompt.history")
 local notify = require("cursor_agent.notify")
+local reusable = require("cursor_agent.prompt.reusable")
 local slash = require("cursor_agent.prompt.slash")
 
 ---@class (partial) cursor_agent.Prompt
@@ -53,6 +54,11 @@ function Prompt:submit(text, items, editing, came_back)
   if vim.trim(text) == "" and #items == 0 then
     return nil, "there is nothing to send"
   end
+  local expanded, no_text = reusable.expand(text, self.chat.cwd, self.chat.status.commands)
+  if no_text then
+    return nil, no_text
+  end
+  text = expanded or text
   local unsaved = config.get().prompt.unsaved
   local command = slash.command(text, self.chat.status)
   if command then
@@ -69,7 +75,14 @@ function Prompt:submit(text, items, editing, came_back)
   if not all then
     return nil, problem
   end
-  return self.sending:send({ text = text, items = all, attached = items, editing = editing, came_back = came_back })
+  return self.sending:send({
+    text = text,
+    items = all,
+    attached = items,
+    editing = editing,
+    came_back = came_back,
+    now = self.now,
+  })
 end
 
 ---Sends a slash command as the whole prompt. Pastes become a part of it, what else was to be attached stays for the next one.
@@ -98,8 +111,14 @@ function Prompt:submit_command(command, text, items, editing, came_back)
       kept[#kept + 1] = item
     end
   end
-  local number, why =
-    self.sending:send({ text = text, items = {}, attached = {}, editing = editing, came_back = came_back })
+  local number, why = self.sending:send({
+    text = text,
+    items = {},
+    attached = {},
+    editing = editing,
+    came_back = came_back,
+    now = self.now,
+  })
   if not number then
     return nil, why
   end
@@ -143,9 +162,27 @@ function Prompt:take_back(outgoing)
   self:set_text(outgoing.text)
 end
 
+---Sends what is written, or the first prompt that is queued, and stops the turn that runs.
+---@return integer?, string?
+function Prompt:send_now()
+  if vim.trim(self:text()) ~= "" or #self.attached > 0 or self.editing then
+    self.now = true
+    local number, why = self:send()
+    self.now = nil
+    return number, why
+  end
+  local first = (self.chat.status.queue or {})[1]
+  if not first then
+    return nil, "there is nothing to send"
+  end
+  local sent, why = bridge.queue_send_now(self.chat.key, first.id)
+  return sent and first.id or nil, why
+end
+
 ---Sends what is written.
 ---@return integer?, string?
 function Prompt:send()
+  require("cursor_agent.completion").close()
   local text = vim.trim(self:text())
   if self.editing and text == "" then
     self:end_editing()

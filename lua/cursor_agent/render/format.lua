@@ -4,6 +4,9 @@ local bisect = require("cursor_agent.render.bisect")
 
 local M = {}
 
+---What took less is not worth a number.
+M.SHOWN_MS = 1000
+
 ---@param ms number
 ---@return string
 function M.duration(ms)
@@ -84,6 +87,13 @@ end
 function M.caret(char)
   local byte = char:byte()
   return byte == 127 and "^?" or "^" .. string.char(byte + 64)
+end
+
+---A text as part of a winbar or a statusline: what it says, and nothing that has a meaning there.
+---@param text string
+---@return string
+function M.bar_text(text)
+  return (text:gsub("%%", "%%%%"):gsub("[\r\n]", " "):gsub("%c", M.caret))
 end
 
 ---A line as functions of Vim take lists of them: a line break in it stands for a NUL byte.

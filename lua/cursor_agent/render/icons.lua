@@ -13,9 +13,21 @@ local M = {}
 ---@field active string the todo in progress, a thought
 ---@field gutter string left of a tool call's details
 ---@field more string before what is left out
----@field rule string a turn's end
+---@field rule string a turn's end, and rules in a message
+---@field tee string where a rule of a table begins
+---@field cross string where it crosses a column
+---@field tee_end string where it ends
+---@field corner_top string of the prompt's frame
+---@field corner_top_end string
+---@field corner_bottom string
+---@field corner_bottom_end string
+---@field bullet string of a list
+---@field bullet_below string of a list in another one
+---@field box string a task of a list that is not done
+---@field quote string bar beside a quotation
 ---@field below string what is new further down
 ---@field wrapped string a line too long for one line of the buffer goes on
+---@field attention string a chat that needs the user
 ---@field comment string a comment for the agent
 ---@field remove string takes an attachment away
 ---@field info string
@@ -29,7 +41,7 @@ M.sets = {
     user = "▎",
     pending = "·",
     running = "…",
-    waiting = "?",
+    waiting = "●",
     done = "✓",
     failed = "✗",
     cancelled = "–",
@@ -37,8 +49,20 @@ M.sets = {
     gutter = "│",
     more = "▸",
     rule = "─",
+    tee = "├",
+    cross = "┼",
+    tee_end = "┤",
+    corner_top = "╭",
+    corner_top_end = "╮",
+    corner_bottom = "╰",
+    corner_bottom_end = "╯",
+    bullet = "•",
+    bullet_below = "◦",
+    box = "○",
+    quote = "│",
     below = "↓",
     wrapped = "↪",
+    attention = "●",
     comment = "✎",
     remove = "×",
     info = "·",
@@ -58,8 +82,20 @@ M.sets = {
     gutter = "|",
     more = ">",
     rule = "-",
+    tee = "|",
+    cross = "+",
+    tee_end = "|",
+    corner_top = "+",
+    corner_top_end = "+",
+    corner_bottom = "+",
+    corner_bottom_end = "+",
+    bullet = "*",
+    bullet_below = "-",
+    box = "o",
+    quote = "|",
     below = "v",
     wrapped = "\\",
+    attention = "*",
     comment = "#",
     remove = "x",
     info = "i",
@@ -79,8 +115,20 @@ M.sets = {
     gutter = "│",
     more = "󰅂",
     rule = "─",
+    tee = "├",
+    cross = "┼",
+    tee_end = "┤",
+    corner_top = "╭",
+    corner_top_end = "╮",
+    corner_bottom = "╰",
+    corner_bottom_end = "╯",
+    bullet = "•",
+    bullet_below = "◦",
+    box = "○",
+    quote = "│",
     below = "󰁅",
     wrapped = "󰘍",
+    attention = "●",
     comment = "✎",
     remove = "󰅖",
     info = "󰋽",

@@ -12,6 +12,7 @@ local function lines_of(text)
   local lines = {} ---@type string[]
   for _, line in ipairs(vim.split(vim.trim(text), "\r?\n")) do
     local parted = line:gsub(" · (:%a)", "\n  %1"):gsub("; (:%u)", "\n  %1")
+    parted = parted:gsub("([^%s])[ ]+([(`\"']?:CursorAgent)", "%1\n  %2")
     vim.list_extend(lines, vim.split(parted, "\n"))
   end
   return lines
@@ -38,7 +39,7 @@ end
 local function add_rule(b, entry, context)
   local failed = entry.level == "error"
   local words = { failed and "failed" or format.first_line(entry.text, 120) }
-  if entry.duration_ms then
+  if entry.duration_ms and entry.duration_ms >= format.SHOWN_MS then
     words[#words + 1] = format.duration(entry.duration_ms)
   end
   if entry.tokens then

@@ -1,12 +1,8 @@
--- Draws the todos: on one line while they fit, else one line each.
+-- Draws the todos: how many are done, then one line each.
 
-local format = require("cursor_agent.render.format")
 local blocks = require("cursor_agent.render.block")
 
 local M = {}
-
----This many characters fit on one line of a narrow chat.
-local ONE_LINE_CHARS = 60
 
 ---The sign of a todo's state.
 ---@param status string
@@ -61,19 +57,6 @@ function M.render(entry, context)
     { nested .. "Todos ", "CursorAgentVerb" },
     { ("%d/%d"):format(done, all), "CursorAgentDetail" },
   } ---@type cursor_agent.render.Chunk[]
-
-  local line = vim.deepcopy(head)
-  local chars = 0
-  for _, todo in ipairs(todos) do
-    local icon, hl = M.state(todo.status, context.icons)
-    chars = chars + format.chars(todo.content) + 4
-    -- A space at which no line is broken: the sign stays with its todo.
-    vim.list_extend(line, { { "  " }, { icon .. "\194\160", hl }, { todo.content, text_hl(todo) } })
-  end
-  if chars <= ONE_LINE_CHARS then
-    b:line(line)
-    return b
-  end
   b:line(head)
   for _, todo in ipairs(todos) do
     local icon, hl = M.state(todo.status, context.icons)

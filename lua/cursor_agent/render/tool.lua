@@ -320,7 +320,7 @@ local function task_asides(entry, task)
   local duration = task.duration_ms or tool.duration_ms or entry.duration_ms
   if tool.status == "in_progress" and task.state ~= "unknown" then
     list[#list + 1] = { since = entry.started_ms, hl = "CursorAgentAside" }
-  elseif duration and tool.status ~= "in_progress" then
+  elseif duration and duration >= format.SHOWN_MS and tool.status ~= "in_progress" then
     list[#list + 1] = { text = format.duration(duration), hl = "CursorAgentAside" }
   end
   return list
@@ -360,7 +360,7 @@ function M.render(entry, context)
 
   local asides = {} ---@type cursor_agent.render.Aside[]
   if tool.decision then
-    table.insert(asides, { text = "waits for you", hl = "CursorAgentWaiting" })
+    table.insert(asides, { text = "needs approval", hl = "CursorAgentWaiting" })
   elseif tool.task and not tool.rejected then
     asides = task_asides(entry, tool.task)
   elseif tool.rejected or tool.status == "cancelled" then
@@ -369,7 +369,7 @@ function M.render(entry, context)
     table.insert(asides, { since = entry.started_ms, hl = "CursorAgentAside" })
   else
     local duration = tool.task and tool.task.duration_ms or tool.duration_ms or entry.duration_ms
-    if duration then
+    if duration and duration >= format.SHOWN_MS then
       table.insert(asides, { text = format.duration(duration), hl = "CursorAgentAside" })
     end
   end

@@ -12,15 +12,8 @@ local told = {}
 ---@type table<integer, boolean> buffers whose lines are the library's own doing just now
 local quiet = {}
 
----@type table<integer, [boolean, string][]> what buffers went through before the library heard of them: whether an agent did
----it, and the text
-local went = {}
-
----@type table<integer, boolean> long buffers whose text is being told
+---@type table<integer, fun()[]> what has yet to be told of long buffers, in order; there while something is being told
 local telling = {}
-
----@type table<integer, string> long buffers of which everything was told, and the state of the file they have
-local known = {}
 
 ---Called with the path when hunks may have moved.
 ---@param _path string
@@ -76,8 +69,17 @@ function M.text(buf)
 end
 
 ---@param buf integer
+---@return boolean
+local function is_long(buf)
+  return vim.api.nvim_buf_line_count(buf) > loaded.PIECE
+end
+
+---@param buf integer
 ---@param path string
 local function attach(buf, path)
+  if told[buf] == path then
+    return
+  end
   told[buf] = path
   vim.api.nvim_buf_attach(buf, false, {
     on_lines = function(_, _, _, first, last, new_last)
@@ -92,13 +94,12 @@ local function attach(buf, path)
     end,
     on_reload = function()
       vim.schedule(function()
-        M.sync(path)
         M.on_typed(path)
       end)
     end,
     on_detach = function()
       if told[buf] == path then
-        told[buf], known[buf] = nil, nil
+        told[buf] = nil
         if bridge.is_loaded() then
           bridge.review_unloaded(path)
         end
@@ -107,117 +108,138 @@ local function attach(buf, path)
   })
 end
 
+---Does what is left to be told of a long buffer, one after the other.
 ---@param buf integer
 ---@param path string
----@param text string? nothing when it is what the file has
-local function tell(buf, path, text)
-  local state = loaded.known(buf) or ""
-  if not told[buf] and #bridge.review_hunks({ path = path }) == 0 then
-    -- Not under review; what it went through counts when it is.
+local function go_on(buf, path)
+  local queue = telling[buf]
+  if not queue then
     return
   end
-  if went[buf] and not told[buf] then
-    if not bridge.review_went(path, went[buf], text, state) then
-      -- The library has yet to see the file in this state, and says when it has.
-      return
-    end
-  else
-    bridge.review_buffer(path, text, state)
+  local first = table.remove(queue, 1) ---@type fun()?
+  if first and vim.api.nvim_buf_is_loaded(buf) and bridge.is_loaded() then
+    return first()
   end
-  went[buf] = nil
-  if not told[buf] then
+  telling[buf] = nil
+  if bridge.is_loaded() and vim.api.nvim_buf_is_loaded(buf) and #bridge.review_hunks({ path = path }) > 0 then
     attach(buf, path)
   end
+  M.on_typed(path)
 end
 
----A buffer was read again: what it went through before is over.
----@param buf integer
-function M.was_read(buf)
-  went[buf] = nil
-end
-
----What an agent wrote was merged into a buffer.
----@param buf integer
----@param before string
----@param after string
-function M.merged(buf, before, after)
-  if not told[buf] then
-    went[buf] = went[buf] or {}
-    vim.list_extend(went[buf], { { false, before }, { true, after } })
-  end
-end
-
----Tells the library the text of a long buffer, which takes a moment.
+---Tells something of a long buffer when all before it is told. What is typed meanwhile is told afterwards, as a whole.
 ---@param buf integer
 ---@param path string
-local function tell_long(buf, path)
-  if telling[buf] then
-    return
+---@param work fun() goes on when it is done
+local function tell_later(buf, path, work)
+  local begun = telling[buf] ~= nil
+  telling[buf] = telling[buf] or {}
+  table.insert(telling[buf], work)
+  if not begun then
+    go_on(buf, path)
   end
-  telling[buf] = true
-  local tick, state = vim.api.nvim_buf_get_changedtick(buf), loaded.known(buf)
-  ---@return boolean
-  local function is_same()
-    return vim.api.nvim_buf_is_loaded(buf)
-      and vim.api.nvim_buf_get_changedtick(buf) == tick
-      and loaded.known(buf) == state
-  end
-  local function done()
-    telling[buf] = nil
-    if is_same() then
-      known[buf] = state
-      if not told[buf] then
-        attach(buf, path)
-      end
-      M.on_typed(path)
-    elseif vim.api.nvim_buf_is_loaded(buf) then
-      M.sync(path)
-    end
-  end
+end
+
+---Tells the text a long buffer has, which is the user's doing, until it stays the same meanwhile.
+---@param buf integer
+---@param path string
+local function tell_text(buf, path)
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
   loaded.text_in_pieces(buf, function(text)
-    if not bridge.is_loaded() or not is_same() then
-      return done()
+    if not vim.api.nvim_buf_is_loaded(buf) or not bridge.is_loaded() then
+      return go_on(buf, path)
+    elseif vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+      return tell_text(buf, path)
     end
     text = vim.bo[buf].endofline and text or text:sub(1, -2)
-    local id = bridge.review_buffer_later(path, text, state or "")
-    if id then
-      bridge.await(id, done)
-    else
-      telling[buf] = nil
+    local id = bridge.review_text_later(path, text)
+    if not id then
+      return go_on(buf, path)
     end
+    bridge.await(id, function()
+      if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+        return tell_text(buf, path)
+      end
+      go_on(buf, path)
+    end)
   end)
 end
 
----Tells the library what the buffer of a file has, once it has all that the file has.
+---@class (exact) cursor_agent.review.Took
+---@field state string the state of the file the buffer has taken in
+---@field bytes string? what the file has
+---@field before string? what the buffer had just before; of a long one it is not asked
+---@field hunks cursor_agent.merge.Hunk[]? what became of that, where there are unsaved lines
+---@field same boolean? the buffer took in none of it
+---@field author { key: cursor_agent.Key, turn: integer }? whose doing it is, where it is an agent's
+
+---A buffer has taken in what its file has become, or was read: the library hears so at once, in the order in which things
+---happen to the buffer.
+---@param buf integer
+---@param took cursor_agent.review.Took
+function M.took(buf, took)
+  local path = M.path(buf)
+  if not path or not bridge.is_loaded() then
+    return
+  end
+  local author = took.author or {}
+  ---@type cursor_agent.Taking
+  local taking = {
+    state = took.state,
+    bytes = took.bytes,
+    same = took.same,
+    key = author.key,
+    turn = author.turn,
+  }
+  local long = is_long(buf)
+  if not long or told[buf] ~= path then
+    taking.base, taking.made = loaded.base_bytes(buf)
+  end
+  if not long then
+    taking.before = took.before
+    taking.text = took.hunks and M.text(buf) or nil
+    if bridge.review_took(path, taking) then
+      attach(buf, path)
+    end
+    return
+  end
+  local whole = told[buf] ~= path and (took.hunks or took.same)
+  if not whole then
+    taking.edits = took.hunks
+  end
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  tell_later(buf, path, function()
+    local id = bridge.review_took_later(path, taking)
+    if not id then
+      return go_on(buf, path)
+    end
+    bridge.await(id, function()
+      local typed = vim.api.nvim_buf_is_loaded(buf) and (whole or vim.api.nvim_buf_get_changedtick(buf) ~= tick)
+      if typed and #bridge.review_hunks({ path = path }) > 0 then
+        attach(buf, path)
+        return tell_text(buf, path)
+      end
+      go_on(buf, path)
+    end)
+  end)
+end
+
+---A buffer has what its file had when it was read or written last, and perhaps unsaved lines.
 ---@param path string
 ---@return integer? buf
 function M.sync(path)
   local buf = M.find(path)
   if not bridge.is_loaded() or not buf then
     return nil
-  end
-  if loaded.is_current(buf, path) then
-    if not vim.bo[buf].modified then
-      tell(buf, path)
-    elseif vim.api.nvim_buf_line_count(buf) > loaded.PIECE then
-      if not told[buf] or known[buf] ~= loaded.known(buf) then
-        tell_long(buf, path)
-      end
-    else
-      tell(buf, path, M.text(buf))
+  elseif not telling[buf] and bridge.review_has_buffer(path) == false then
+    local state = loaded.known(buf)
+    if not state or state == loaded.NONE or not loaded.is_current(buf, path) then
+      return buf
     end
+    local hunks = vim.bo[buf].modified and {} or nil
+    M.took(buf, { state = state, hunks = hunks })
   end
   return buf
-end
-
----The user decided to have none of what an agent wrote to a file last.
----@param buf integer
-function M.is_mine(buf)
-  went[buf] = nil
-  local path = M.path(buf)
-  if path and bridge.is_loaded() then
-    bridge.review_mine(path, M.text(buf))
-  end
 end
 
 ---Whether the library knows what a buffer has, so that its hunks are where the library says.
@@ -225,7 +247,8 @@ end
 ---@param path string
 ---@return boolean
 function M.in_step(buf, path)
-  return told[buf] == path and not telling[buf] and vim.uv.fs_stat(path) ~= nil
+  local has = not telling[buf] and bridge.review_has_buffer(path)
+  return has == true and told[buf] == path and vim.uv.fs_stat(path) ~= nil
 end
 
 ---The files that buffers have, for a prompt that is about to be sent.
@@ -247,8 +270,9 @@ end
 ---@param buf integer
 function M.written(buf)
   local ready, path = bridge.is_loaded(), M.path(buf)
-  if ready and path and not quiet[buf] then
-    bridge.review_wrote(path, true)
+  local stat = path and vim.uv.fs_stat(path)
+  if ready and path and stat and not quiet[buf] then
+    bridge.review_saved(path, loaded.state(stat))
   end
 end
 

@@ -40,6 +40,21 @@ end
 ---@return { restored: string[], kept: string[] }?, string?
 function M.restore(id, opts)
   opts = opts or {}
+  if type(id) ~= "string" and type(id) ~= "number" then
+    return nil, "expected a checkpoint's id, as checkpoints() lists it, got " .. vim.inspect(id)
+  elseif type(opts) ~= "table" then
+    return nil, "expected a table of options, got " .. vim.inspect(opts)
+  end
+  local chosen = opts.files
+  local is_list = chosen == nil or (type(chosen) == "table" and vim.islist(chosen))
+  for _, path in ipairs(is_list and chosen or {}) do
+    is_list = is_list and type(path) == "string"
+  end
+  if not is_list then
+    return nil, "files: expected a list of paths, got " .. vim.inspect(chosen)
+  elseif opts.force ~= nil and type(opts.force) ~= "boolean" then
+    return nil, "force: expected true or false, got " .. vim.inspect(opts.force)
+  end
   local ready, why = bridge.load()
   if not ready then
     return nil, why

@@ -204,9 +204,6 @@ local function listen()
     desc = "cursor-agent: show hunks in a buffer that was read",
     callback = vim.schedule_wrap(function(args)
       if vim.api.nvim_buf_is_loaded(args.buf) then
-        if args.event == "BufReadPost" then
-          buffers.was_read(args.buf)
-        end
         on_read(args.buf)
       end
     end),
@@ -247,6 +244,14 @@ end
 ---Agents changed files, or hunks were decided.
 ---@param paths string[]?
 function M.on_reviewed(paths)
+  for _, path in ipairs(paths or {}) do
+    local buf = buffers.find(path)
+    local stat = buf and not loaded.is_current(buf, path) and vim.uv.fs_stat(path) or nil
+    if buf and stat and bridge.review_seen(path, loaded.state(stat)) then
+      -- What happened to the file counts when its buffer has taken it in.
+      events.emit("file changed", buf, { reported = true })
+    end
+  end
   M.changed(paths or {})
 end
 
@@ -258,10 +263,75 @@ end
 ---@field lines? [integer, integer]
 ---@field turn? integer|"last" of the session, or of the current chat
 
+---A path as the library knows it. A link that was changed itself is not what it leads to.
+---@param path string
+---@return string
+local function under_review(path)
+  path = vim.fn.fnamemodify(path, ":p")
+  local dir = vim.fs.dirname(path)
+  local itself = vim.fs.joinpath(vim.uv.fs_realpath(dir) or dir, vim.fs.basename(path))
+  local known = bridge.is_loaded() and bridge.review_has_buffer(itself) ~= nil
+  return known and itself or watch.real_path(path)
+end
+
+---@param value any
+---@return boolean
+local function is_count(value)
+  return type(value) == "number" and value >= 0 and value % 1 == 0
+end
+
+---What options are to be, and whether they are.
+---@type table<string, { [1]: string, [2]: fun(value: any): boolean }>
+local OPTIONS = {
+  hunk = { "a hunk's id, as hunks() lists it", is_count },
+  path = {
+    "a path",
+    function(value)
+      return type(value) == "string" and value ~= ""
+    end,
+  },
+  all = {
+    "true or false",
+    function(value)
+      return type(value) == "boolean"
+    end,
+  },
+  turn = {
+    'the number of a turn, or "last"',
+    function(value)
+      return value == "last" or is_count(value)
+    end,
+  },
+  lines = {
+    "the first and the last line",
+    function(value)
+      return type(value) == "table" and is_count(value[1]) and is_count(value[2])
+    end,
+  },
+}
+
+---What is wrong with options, if anything is.
+---@param opts any
+---@return string?
+local function mistake(opts)
+  if type(opts) ~= "table" then
+    return ("expected a table of options, got %s"):format(vim.inspect(opts))
+  end
+  for name, option in vim.spairs(OPTIONS) do
+    if opts[name] ~= nil and not option[2](opts[name]) then
+      return ("%s: expected %s, got %s"):format(name, option[1], vim.inspect(opts[name]))
+    end
+  end
+end
+
 ---@param opts? cursor_agent.review.Opts
 ---@return cursor_agent.ReviewSelect?, string?
 local function select(opts)
   opts = opts or {}
+  local wrong = mistake(opts)
+  if wrong then
+    return nil, wrong
+  end
   local key ---@type cursor_agent.Key?
   local turn = opts.turn
   if opts.session ~= nil or turn ~= nil then
@@ -272,10 +342,9 @@ local function select(opts)
     key = chat.key
     turn = turn == "last" and chat.status.turns or turn
   end
-  local path = opts.path and watch.real_path(vim.fn.fnamemodify(opts.path, ":p")) or nil
   return {
     hunk = opts.hunk,
-    path = path,
+    path = opts.path and under_review(opts.path) or nil,
     lines = opts.lines,
     key = key,
     turn = turn --[[@as integer?]],
@@ -288,13 +357,11 @@ end
 ---@return { id: integer, path: string, old: cursor_agent.ReviewLines, new: cursor_agent.ReviewLines, turn: integer, session_id: string? }[]?
 ---@return string?
 function M.hunks(opts)
-  local ready = bridge.is_loaded()
-  if not ready then
-    return {}
-  end
   local what, why = select(opts)
   if not what then
     return nil, why
+  elseif not bridge.is_loaded() then
+    return {}
   end
   what.all = true
   return vim.tbl_map(function(hunk)

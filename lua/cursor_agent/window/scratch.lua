@@ -37,9 +37,15 @@ local function open_float(buf, lines)
 end
 
 ---@param buf integer
+---@param wide boolean? below all windows, as wide as the screen
 ---@return integer? win nil where there is no room
-local function open_split(buf)
+local function open_split(buf, wide)
   local beside = code.current()
+  if wide then
+    local height = math.floor((vim.o.lines - vim.o.cmdheight) / 2)
+    local ok, win = pcall(vim.api.nvim_open_win, buf, true, { split = "below", win = -1, height = height })
+    return ok and win or nil
+  end
   local ok, win = pcall(vim.api.nvim_open_win, buf, true, { split = beside and "below" or "left", win = beside or -1 })
   return ok and win or nil
 end
@@ -173,7 +179,7 @@ function M.open(lines, opts)
   local chat = require("cursor_agent.chat.registry").current()
   local chat_win = chat and window.showing(chat.buf)[1]
   local over = opts.float or (chat_win ~= nil and window.is_float(chat_win))
-  local opened = not over and open_split(buf) or open_float(buf, lines)
+  local opened = not over and open_split(buf, opts.kind == "log") or open_float(buf, lines)
   local options = { number = false, relativenumber = false, signcolumn = "no", wrap = true, foldenable = false }
   for option, value in pairs(options) do
     vim.api.nvim_set_option_value(option, value, { win = opened, scope = "local" })

@@ -1,0 +1,144 @@
+-- `:CursorAgent search`: lines of stored conversations in the quickfix list, and the way from there to the place.
+
+local chats = require("cursor_agent.chat.registry")
+local format = require("cursor_agent.render.format")
+local notify = require("cursor_agent.notify")
+local past = require("cursor_agent.chat.past")
+
+local M = {}
+
+---A conversation that is being loaded may take this long to have the place.
+local PATIENCE_MS = 10000
+
+---How often that is looked for.
+local STEP_MS = 20
+
+---The row of a hit in the chat, from 0.
+---@param chat cursor_agent.Chat
+---@param hit cursor_agent.SearchHit
+---@return integer?
+local function row_of(chat, hit)
+  local transcript = chat.transcript
+  if not transcript.items[hit.entry] then
+    return nil
+  end
+  local first, last = transcript:range(hit.entry)
+  local wanted = vim.trim(hit.text)
+  for i, line in ipairs(vim.api.nvim_buf_get_lines(chat.buf, first, last, false)) do
+    if line:find(wanted, 1, true) then
+      return first + i - 1
+    end
+  end
+  return first + transcript.items[hit.entry].gap
+end
+
+---Goes to a hit in its chat, once it is there.
+---@param chat cursor_agent.Chat
+---@param hit cursor_agent.SearchHit
+---@param since integer
+local function go(chat, hit, since)
+  if not chats.get(chat.key) then
+    return
+  end
+  local win = require("cursor_agent.chat.layout").chat_window(chat)
+  local row = win and row_of(chat, hit)
+  if win and row then
+    vim.api.nvim_set_current_win(win)
+    vim.cmd("stopinsert")
+    vim.cmd("normal! m'")
+    vim.api.nvim_win_set_cursor(win, { row + 1, 0 })
+    vim.cmd("normal! zvzz")
+  elseif vim.uv.now() - since < PATIENCE_MS then
+    vim.defer_fn(function()
+      go(chat, hit, since)
+    end, STEP_MS)
+  else
+    notify.notify("this place is no longer in the conversation", "warn")
+  end
+end
+
+---Opens the chat a hit is in, at that place.
+---@param hit cursor_agent.SearchHit
+---@return boolean?, string?
+function M.open(hit)
+  local key, why =
+    require("cursor_agent.chat.sessions").load(hit.id, { agent = hit.agent, cwd = hit.cwd, enter = true })
+  local chat = key and chats.get(key)
+  if not chat then
+    return nil, why
+  end
+  go(chat, hit, vim.uv.now())
+  return true
+end
+
+---The hit in a line of the quickfix list, if the list is ours.
+---@return cursor_agent.SearchHit?
+local function hit_here()
+  local list = vim.fn.getqflist({ context = 1, items = 1 })
+  if type(list.context) ~= "table" or not list.context.cursor_agent then
+    return nil
+  end
+  local item = list.items[vim.fn.line(".")]
+  return item and type(item.user_data) == "table" and item.user_data or nil
+end
+
+---`<CR>` in the quickfix window: another list than ours is Neovim's own matter.
+function M.enter()
+  local hit = hit_here()
+  if not hit then
+    local keys = vim.api.nvim_replace_termcodes("<CR>", true, false, true)
+    return vim.api.nvim_feedkeys(keys, "n", false)
+  end
+  vim.fn.setqflist({}, "a", { idx = vim.fn.line(".") })
+  notify.report(M.open(hit))
+end
+
+---@param buf integer
+local function map(buf)
+  -- A location list has another kind of window, and a key the user has there is kept.
+  if vim.fn.getloclist(0, { filewinid = 0 }).filewinid ~= 0 or vim.fn.maparg("<CR>", "n", false, true).buffer == 1 then
+    return
+  end
+  vim.keymap.set("n", "<CR>", M.enter, { buffer = buf, desc = "Open the chat at this place" })
+end
+
+local function setup()
+  vim.api.nvim_create_autocmd("FileType", {
+    group = vim.api.nvim_create_augroup("cursor_agent_found", {}),
+    pattern = "qf",
+    callback = function(args)
+      map(args.buf)
+    end,
+  })
+end
+
+---Puts the lines of stored conversations that hold a text into the quickfix list, and shows it.
+---@param text string
+---@param all boolean of all directories
+---@return boolean?, string?
+function M.search(text, all)
+  local here = chats.current()
+  return past.search(text, { all = all, cwd = here and here.cwd or nil }, function(hits, why)
+    if not hits then
+      return notify.notify(why or "the search failed", "error")
+    elseif #hits == 0 then
+      local where = all and "" or " of this directory"
+      return notify.notify(("“%s” is in no stored conversation%s"):format(text, where))
+    end
+    local items = vim.tbl_map(function(hit)
+      return {
+        module = format.first_line(((hit.title or hit.id):gsub("%c", " ")), 40),
+        lnum = hit.line,
+        text = vim.trim(hit.text),
+        valid = 1,
+        user_data = hit,
+      }
+    end, hits)
+    setup()
+    vim.fn.setqflist({}, " ", { title = "Chats with " .. text, items = items, context = { cursor_agent = true } })
+    vim.cmd("botright copen")
+    map(vim.api.nvim_get_current_buf())
+  end)
+end
+
+return M

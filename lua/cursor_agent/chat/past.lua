@@ -1,0 +1,231 @@
+-- Past conversations: the ones stored here, those of Cursor's CLI, and what the agent lists. Everything is read off the main
+-- thread; callbacks get a value, or nil and why not.
+
+local bridge = require("cursor_agent.bridge")
+local config = require("cursor_agent.config")
+local notify = require("cursor_agent.notify")
+
+local M = {}
+
+---@class (exact) cursor_agent.PastSession
+---@field id string
+---@field title string?
+---@field cwd string?
+---@field agent string an entry of `agents`
+---@field updated_at string? ISO 8601, UTC
+---@field updated_ms integer? the same in milliseconds since 1970
+---@field source "agent"|"stored"|"cli" who knows it: the agent lists it, it is stored here, or it is a chat of Cursor's CLI
+---@field live boolean it is open now
+---@field key cursor_agent.Key? then, its key
+---@field entries integer? how many entries are stored
+---@field how "load"|"resume"|"show" going on: at the agent, at the headless adapter, or only in a new session
+
+---@class (exact) cursor_agent.past.Which
+---@field cwd string?
+---@field cli { agent: string, headless: string?, env: table<string, string> }?
+
+---@class (exact) cursor_agent.past.Opts
+---@field cwd? string conversations of this directory; without it, of the current one
+---@field all? boolean of all directories
+---@field agent_list? boolean false: the agent is not asked
+
+---@class (exact) cursor_agent.SearchHit
+---@field id string
+---@field title string?
+---@field agent string
+---@field cwd string?
+---@field updated_at string?
+---@field updated_ms integer?
+---@field source "stored"|"cli"
+---@field entry integer the entry of the conversation, from 1
+---@field line integer the line of that entry's text, from 1
+---@field text string that line
+
+---Says where conversations are kept, once the library is there.
+function M.on_loaded()
+  local options = config.get().memory
+  local dir = vim.fs.joinpath(vim.fn.stdpath("data") --[[@as string]], "cursor-agent", "sessions")
+  bridge.memory_setup({
+    dir = options.enabled and dir or nil,
+    max_age_days = options.max_age_days,
+    max_mb = options.max_mb,
+  })
+end
+
+---@param cwd string
+---@return string
+local function absolute(cwd)
+  return (vim.fs.normalize(vim.fn.fnamemodify(cwd, ":p")):gsub("(.)/$", "%1"))
+end
+
+---@param opts cursor_agent.past.Opts?
+---@return cursor_agent.past.Which
+local function which(opts)
+  opts = opts or {}
+  local found = { cwd = not opts.all and absolute(opts.cwd or vim.fn.getcwd()) or nil }
+  for _, name in ipairs(config.agent_names()) do
+    local agent = config.agent(name)
+    if agent and agent.cursor and not found.cli then
+      local headless = config.agent("cursor-headless") and "cursor-headless" or nil
+      found.cli = { agent = name, headless = headless, env = agent.env or vim.empty_dict() }
+    end
+  end
+  return found
+end
+
+---Calls back with what a request brings.
+---@param request integer?
+---@param problem string?
+---@param callback fun(value: any, message: string?)
+---@return boolean?, string?
+local function await(request, problem, callback)
+  if not request then
+    return nil, problem
+  end
+  bridge.await(request, function(ok, value)
+    if ok then
+      callback(value)
+    else
+      callback(nil, tostring(value))
+    end
+  end)
+  return true
+end
+
+---Says once what cannot be read: the conversations are missing in every list.
+---@param problems string[]
+local function tell_problems(problems)
+  if #problems > 0 then
+    local more = #problems > 1 and ("\n  and %d more, listed in the log"):format(#problems - 1) or ""
+    notify.once(("a stored conversation cannot be read: %s%s"):format(problems[1], more), "warn")
+  end
+end
+
+---All conversations there are, each once: live ones first, then newest first.
+---@param opts cursor_agent.past.Opts?
+---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
+---@return boolean?, string?
+function M.list(opts, callback)
+  opts = opts or {}
+  local stored ---@type cursor_agent.PastSession[]?
+  local listed ---@type cursor_agent.PastSession[]?
+  local trouble ---@type string?
+  local function finish()
+    if not stored or not listed then
+      return
+    end
+    local all = bridge.merge_sessions(stored, listed)
+    if #all == 0 and trouble then
+      callback(nil, trouble)
+    else
+      callback(all)
+    end
+  end
+  local request, problem = bridge.stored_sessions(which(opts))
+  local asked, why = await(request, problem, function(value)
+    stored = value and value.sessions or {}
+    tell_problems(value and value.problems or {})
+    finish()
+  end)
+  if not asked then
+    return nil, why
+  end
+  if opts.agent_list == false then
+    listed = {}
+    return true
+  end
+  local listing, refused = require("cursor_agent.chat.sessions").list(function(value, message)
+    listed, trouble = value or {}, message
+    finish()
+  end)
+  if not listing then
+    listed, trouble = {}, refused
+  end
+  return true
+end
+
+---The last lines of a conversation, as plain text.
+---@param session cursor_agent.PastSession
+---@param callback fun(lines: string[]?, message: string?)
+---@return boolean?, string?
+function M.preview(session, callback)
+  local request, problem = bridge.stored_preview(session.id, which({ all = true }))
+  return await(request, problem, callback)
+end
+
+---The lines of stored conversations that hold a text. Without a capital letter in it, case does not matter.
+---@param text string
+---@param opts cursor_agent.past.Opts?
+---@param callback fun(hits: cursor_agent.SearchHit[]?, message: string?)
+---@return boolean?, string?
+function M.search(text, opts, callback)
+  if type(text) ~= "string" or vim.trim(text) == "" then
+    return nil, "name the text to search for"
+  end
+  local request, problem = bridge.search(text, which(opts))
+  return await(request, problem, callback)
+end
+
+---Gives a conversation a name of yours, which wins over the agent's; an empty one takes it back.
+---@param session cursor_agent.PastSession
+---@param title string
+---@param callback fun(done: boolean?, message: string?)
+---@return boolean?, string?
+function M.rename(session, title, callback)
+  local request, problem = bridge.rename_session(session.id, title)
+  return await(request, problem, callback)
+end
+
+---A key by which an agent that runs can be asked something.
+---@param agent string
+---@return cursor_agent.Key?
+local function agent_key(agent)
+  for _, chat in ipairs(require("cursor_agent.chat.registry").all()) do
+    if chat.agent == agent then
+      return chat.key
+    end
+  end
+  local key, _, name = require("cursor_agent.agents.lookup").key()
+  return name == agent and key or nil
+end
+
+---@class (exact) cursor_agent.past.Deleted
+---@field stored boolean what was stored here is gone
+---@field agent boolean the agent deleted it too
+---@field why string? why the agent did not
+
+---Deletes a conversation: what is stored here and, where the agent offers it, at the agent too.
+---@param session cursor_agent.PastSession
+---@param callback fun(done: cursor_agent.past.Deleted?, message: string?)
+---@return boolean?, string?
+function M.delete(session, callback)
+  if require("cursor_agent.chat.registry").find(session.id) then
+    return nil, "this conversation is open: close it first"
+  end
+  if session.source == "cli" and session.how ~= "load" then
+    return nil, "chats of Cursor's terminal are only read: delete it there"
+  end
+  local request, problem = bridge.forget_session(session.id)
+  return await(request, problem, function(count, why)
+    if not count then
+      return callback(nil, why)
+    end
+    local done = { stored = count > 0, agent = false } ---@type cursor_agent.past.Deleted
+    local key = agent_key(session.agent)
+    local asked, refused = nil, "the agent is not running" ---@type integer?, string?
+    if key then
+      asked, refused = bridge.delete_session(key, session.id)
+    end
+    if not asked then
+      done.why = refused
+      return callback(done)
+    end
+    bridge.await(asked, function(ok, value)
+      done.agent = ok
+      done.why = not ok and tostring(value) or nil
+      callback(done)
+    end)
+  end)
+end
+
+return M

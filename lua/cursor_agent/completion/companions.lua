@@ -1,0 +1,118 @@
+-- Completion plugins in the prompt: those that take a source are given ours, the others are kept out of it.
+
+local M = {}
+
+local FILETYPE = "cursoragent-prompt"
+local SOURCE = "cursor_agent"
+local BLINK_MODULE = "cursor_agent.completion.blink"
+
+---Above what blink.cmp finds in buffers, paths and snippets, which are there as well.
+local SCORE_OFFSET = 100
+
+---@type table<string, string> plugins that did not take our source, and why: theirs is not asked for again
+M.refused = {}
+
+---@param value any
+---@return any
+local function resolved(value)
+  if type(value) == "function" then
+    return value()
+  end
+  return value
+end
+
+local blink_registered = false
+
+---Whether blink.cmp completes in the current buffer. Loaded is not enough: language servers are given its capabilities
+---where it was never set up.
+---@return boolean
+local function blink()
+  local cmp = package.loaded["blink.cmp"]
+  if type(cmp) ~= "table" or vim.fn.hlexists("BlinkCmpMenu") == 0 then
+    return false
+  end
+  local config = package.loaded["blink.cmp.config"] --[[@as table]]
+  if not blink_registered then
+    local id ---@type string?
+    for name, provider in pairs(config.sources.providers) do
+      id = provider.module == BLINK_MODULE and name or id
+    end
+    if not id then
+      cmp.add_source_provider(SOURCE, { name = "agent", module = BLINK_MODULE, score_offset = SCORE_OFFSET })
+    end
+    cmp.add_filetype_source(FILETYPE, id or SOURCE)
+    blink_registered = true
+  end
+  if vim.fn.reg_recording() ~= "" or vim.fn.reg_executing() ~= "" then
+    -- It is off in a macro, and that is its decision.
+    return true
+  end
+  return resolved(config.enabled) and true or false
+end
+
+---@param sources table[]?
+---@return boolean
+local function has_ours(sources)
+  for _, source in ipairs(sources or {}) do
+    if source.name == SOURCE then
+      return true
+    end
+  end
+  return false
+end
+
+---Whether nvim-cmp completes in the current buffer.
+---@return boolean
+local function nvim_cmp()
+  local cmp = package.loaded["cmp"]
+  if type(cmp) ~= "table" or not cmp.register_source then
+    return false
+  end
+  local current = cmp.get_config() --[[@as table]]
+  if current.enabled ~= nil and not resolved(current.enabled) then
+    return false
+  end
+  if not has_ours(cmp.get_registered_sources()) then
+    cmp.register_source(SOURCE, require("cursor_agent.completion.cmp").new())
+  end
+  if not has_ours(current.sources) then
+    -- The first group that has anything is shown: ours after `/` and `@`, the user's own everywhere else.
+    local sources = { { name = SOURCE, group_index = 1 } }
+    for _, source in ipairs(current.sources or {}) do
+      sources[#sources + 1] = vim.tbl_extend("force", {}, source, { group_index = (source.group_index or 1) + 1 })
+    end
+    cmp.setup.buffer({ sources = sources })
+  end
+  return true
+end
+
+local PLUGINS = { { name = "blink.cmp", serves = blink }, { name = "nvim-cmp", serves = nvim_cmp } }
+
+---Whether a plugin completes in the current prompt, ours included: then its menu and its keys are used.
+---@return boolean
+function M.serve()
+  for _, plugin in ipairs(PLUGINS) do
+    if not M.refused[plugin.name] then
+      local ok, serves = pcall(plugin.serves)
+      if not ok then
+        M.refused[plugin.name] = tostring(serves)
+      elseif serves then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+---Keeps those out of a prompt that take no source and would offer words of other buffers instead.
+---@param buf integer
+function M.keep_out(buf)
+  if vim.b[buf].minicompletion_disable == nil then
+    vim.b[buf].minicompletion_disable = true
+  end
+  if vim.fn.exists("+autocomplete") == 1 then
+    vim.api.nvim_set_option_value("autocomplete", false, { buf = buf })
+  end
+end
+
+return M

@@ -1,0 +1,105 @@
+-- The keys that answer a decision from any window, Insert mode included. They are there only while a decision is on the screen.
+--
+-- They are mapped in the buffer the user is in, so that they hold whatever is mapped there; what they hid comes back.
+
+local keymaps = require("cursor_agent.keys")
+
+local M = {}
+
+local GROUP = vim.api.nvim_create_augroup("cursor_agent_chords", {})
+
+---@class (exact) cursor_agent.decide.Chord
+---@field mode string
+---@field lhs string
+---@field run fun()
+---@field before table? a mapping of the buffer's own, to be put back
+
+---@type table<integer, cursor_agent.decide.Chord[]> by buffer
+local mapped = {}
+
+local on = false
+
+---@param buf integer
+---@param mode string
+---@param lhs string
+---@return table<string, any> as `maparg()` gives it; empty where the buffer has none of its own
+local function own_map(buf, mode, lhs)
+  local found = vim.api.nvim_buf_call(buf, function()
+    return vim.fn.maparg(lhs, mode, false, true)
+  end)
+  return found.buffer == 1 and found or {}
+end
+
+---@param buf integer
+local function map(buf)
+  if mapped[buf] or vim.fn.getcmdwintype() ~= "" then
+    return
+  end
+  local chords = {} ---@type cursor_agent.decide.Chord[]
+  for action, lhs in keymaps.each("waiting") do
+    local function run()
+      keymaps.run(action.name, lhs)
+    end
+    for _, mode in ipairs(keymaps.modes(action, "waiting")) do
+      local before = own_map(buf, mode, lhs)
+      chords[#chords + 1] = { mode = mode, lhs = lhs, run = run, before = next(before) and before or nil }
+      vim.keymap.set(mode, lhs, run, { buffer = buf, nowait = true, desc = "cursor-agent: " .. action.desc })
+    end
+  end
+  mapped[buf] = chords
+end
+
+---@param buf integer
+local function unmap(buf)
+  for _, chord in ipairs(mapped[buf]) do
+    -- One that was mapped since is not ours to take away.
+    if vim.api.nvim_buf_is_valid(buf) and own_map(buf, chord.mode, chord.lhs).callback == chord.run then
+      vim.keymap.del(chord.mode, chord.lhs, { buffer = buf })
+      if chord.before then
+        vim.api.nvim_buf_call(buf, function()
+          vim.fn.mapset(chord.mode, false, chord.before)
+        end)
+      end
+    end
+  end
+  mapped[buf] = nil
+end
+
+---@return boolean
+function M.are_on()
+  return on
+end
+
+---Maps the keys, or takes them away.
+---@param wanted boolean
+function M.set(wanted)
+  if wanted == on then
+    return
+  end
+  on = wanted
+  if not on then
+    vim.api.nvim_clear_autocmds({ group = GROUP })
+    for _, buf in ipairs(vim.tbl_keys(mapped)) do
+      unmap(buf)
+    end
+    return
+  end
+  require("cursor_agent.decide.held").release()
+  map(vim.api.nvim_get_current_buf())
+  vim.api.nvim_create_autocmd("BufEnter", {
+    group = GROUP,
+    desc = "cursor-agent: the keys that answer a decision work in every buffer",
+    callback = function(event)
+      map(event.buf)
+    end,
+  })
+  vim.api.nvim_create_autocmd("BufDelete", {
+    group = GROUP,
+    desc = "cursor-agent: a buffer that is deleted loses its keys",
+    callback = function(event)
+      mapped[event.buf] = nil
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,154 @@
+-- Carries out what the user decided about a file with both unsaved text and another text of an agent's.
+
+local changed = require("cursor_agent.files.changed")
+local conflicts = require("cursor_agent.files.conflicts")
+local loaded = require("cursor_agent.files.loaded")
+local merge = require("cursor_agent.files.merge")
+local notify = require("cursor_agent.notify")
+local put = require("cursor_agent.files.put")
+local reply = require("cursor_agent.files.reply")
+local reviewed = require("cursor_agent.review.buffers")
+local served = require("cursor_agent.files.served")
+
+local M = {}
+
+---What the agent hears of a write that was not done.
+local REFUSED = {
+  mine = "the user has unsaved changes in this file and kept them; read it again before writing",
+  both = "the user is merging this file by hand; read it again before writing",
+  cancel = "the user cancelled this write: nothing was written, their unsaved changes are kept",
+}
+
+---Takes the agent's text.
+---@param conflict cursor_agent.Conflict
+local function take_theirs(conflict)
+  local buf, request = conflict.buf, conflict.request
+  if request then
+    local now = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+    local by, real = changed.author(buf, conflict.key, true), conflict.what and conflict.what.real
+    local ok, why = put.put(buf, merge.diff(now, conflict.theirs), conflict.eol, real, by)
+    if ok then
+      served.note(conflict.key, buf, conflict.text)
+      conflicts.drop_on_disk(buf)
+    else
+      notify.notify(("the agent's text was not written: %s"):format(why), "error")
+    end
+    return reply.send(request, { ok = ok == true, error = why })
+  end
+  vim.bo[buf].modified = true
+  local before, disk = put.short_text(buf), conflict.disk
+  put.set_lines(buf, conflict.theirs)
+  vim.bo[buf].endofline = conflict.eol
+  vim.bo[buf].modified = false
+  if disk then
+    local by = changed.author(buf, conflict.key, true)
+    reviewed.took(buf, { state = disk.state, bytes = disk.bytes, before = before, author = by })
+    loaded.note(buf, disk)
+    loaded.sync(buf, false)
+  end
+  -- It may have changed once more.
+  changed.changed(buf)
+end
+
+---Puts both texts into the buffer, unsaved, what collides between markers.
+---@param conflict cursor_agent.Conflict
+local function take_both(conflict)
+  local buf = conflict.buf
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local texts = { ours = loaded.text(buf), theirs = conflict.text, basis = conflict.basis }
+  merge.combine("marked", texts, function(hunks)
+    if not vim.api.nvim_buf_is_loaded(buf) then
+      return
+    elseif vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+      return take_both(conflict)
+    end
+    local modifiable = vim.bo[buf].modifiable
+    vim.bo[buf].modifiable = true
+    -- To the review this is the user's doing: it is in no file.
+    merge.apply(buf, hunks or {})
+    vim.bo[buf].modifiable = modifiable
+    if conflict.disk then
+      -- All that is on disk is in the buffer now.
+      local by = changed.author(buf, conflict.key, true)
+      changed.have_disk(buf, conflict.disk, { state = "", same = true, author = by })
+    end
+    local text = "%s has both texts, what collides between <<<<<<< yours and >>>>>>> agent; it is not saved"
+    notify.notify(text:format(vim.fs.basename(conflict.path)))
+  end)
+end
+
+---@param decision { id: integer, request: integer? }
+---@param choice "mine"|"theirs"|"both"|"cancel"
+local function carry_out(decision, choice)
+  local conflict = conflicts.of(decision)
+  if not conflict then
+    -- Nothing of the write is left here; its agent must not wait for that.
+    if decision.request then
+      reply.refuse(decision.request, REFUSED.cancel)
+    end
+    return
+  end
+  conflict.decision = nil
+  conflicts.drop(conflict)
+  local buf, request = conflict.buf, conflict.request
+  if not vim.api.nvim_buf_is_loaded(buf) then
+    if request and choice == "theirs" then
+      reply.leave_to_disk(request)
+    elseif request then
+      reply.refuse(request, REFUSED[choice])
+    end
+    return
+  end
+  if choice == "theirs" then
+    take_theirs(conflict)
+    -- Others that wait to write it are up against another text now.
+    for _, other in ipairs(vim.list_slice(conflicts.list)) do
+      if other.buf == buf and other.again then
+        conflicts.drop(other)
+        other.again()
+      end
+    end
+    return
+  end
+  if request then
+    reply.refuse(request, REFUSED[choice])
+  elseif choice == "mine" then
+    -- It was asked and answered: `:w` need not ask again.
+    local by = changed.author(buf, conflict.key, true)
+    changed.have_disk(buf, conflict.disk, { state = "", before = put.short_text(buf), same = true, author = by })
+  elseif choice == "cancel" then
+    changed.dismiss(buf, conflict.disk and conflict.disk.state)
+  end
+  if choice == "both" then
+    take_both(conflict)
+  end
+end
+
+---Does what the user decided about a conflict.
+---@param decision { id: integer, request: integer? }
+---@param choice "mine"|"theirs"|"both"|"cancel"
+function M.decided(decision, choice)
+  local ok, why = xpcall(carry_out, debug.traceback, decision, choice)
+  if not ok then
+    if decision.request then
+      reply.refuse(decision.request, tostring(why))
+    end
+    notify.notify(("the conflict could not be settled: %s"):format(why), "error")
+  end
+end
+
+---The oldest conflict there still is.
+---@return cursor_agent.Conflict?
+function M.oldest()
+  local conflict = conflicts.list[1]
+  while conflict and not vim.api.nvim_buf_is_loaded(conflict.buf) do
+    conflicts.drop(conflict)
+    if conflict.request then
+      reply.leave_to_disk(conflict.request)
+    end
+    conflict = conflicts.list[1]
+  end
+  return conflict
+end
+
+return M
