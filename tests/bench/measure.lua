@@ -2,13 +2,13 @@
 
 local uv = vim.uv
 
----A frame of 60 Hz. A longer gap is a stutter.
-local FRAME_MS = 16
-
-local job = vim.json.decode(assert(vim.env.BENCH_JOB)) ---@type { client: string, command: string[], cwd: string, load: string?, lines: integer, file: string?, hunks: integer?, typed: boolean?, out: string, root: string }
+local job = vim.json.decode(assert(vim.env.BENCH_JOB)) ---@type { client: string, command: string[], cwd: string, load: string?, lines: integer, file: string?, hunks: integer?, typed: boolean?, chats: integer?, needle: string?, cloud: string?, out: string, root: string }
 vim.opt.runtimepath:prepend(job.root)
+package.path = job.root .. "/tests/?.lua;" .. package.path
 vim.o.swapfile = false
 vim.o.termguicolors = true
+
+local gaps_of = require("bench.gaps")
 
 local finished = false
 
@@ -24,50 +24,6 @@ local function finish(figures)
   vim.cmd("qall!")
 end
 
----Time the main thread has had a processor, where the system tells. On a busy machine gaps grow by waiting for one.
----@return number?
-local function main_thread_ns()
-  local file = io.open("/proc/thread-self/schedstat", "rb")
-  if not file then
-    return nil
-  end
-  local ns = tonumber(file:read("*a"):match("^%d+"))
-  file:close()
-  return ns
-end
-
----Watches the main loop: a timer of one millisecond cannot fire while something else runs.
----@return fun(): { longest_ms: number, longest_cpu_ms: number?, over_ms: number, over_cpu_ms: number?, over: integer }
-local function watch_gaps()
-  local timer = assert(uv.new_timer())
-  local last, last_cpu = uv.hrtime(), main_thread_ns()
-  local longest, longest_cpu, over_ms, over_cpu_ms, over = 0.0, 0.0, 0.0, 0.0, 0 ---@type number, number, number, number, integer
-  timer:start(1, 1, function()
-    local now, cpu = uv.hrtime(), main_thread_ns()
-    local gap = (now - last) / 1e6
-    longest = math.max(longest, gap)
-    local on_cpu = cpu and last_cpu and (cpu - last_cpu) / 1e6
-    if gap > FRAME_MS then
-      over_ms, over = over_ms + gap, over + 1
-    end
-    longest_cpu = math.max(longest_cpu, on_cpu or 0)
-    if (on_cpu or gap) > FRAME_MS then
-      over_cpu_ms = over_cpu_ms + (on_cpu or gap)
-    end
-    last, last_cpu = uv.hrtime(), main_thread_ns()
-  end)
-  return function()
-    timer:stop()
-    return {
-      longest_ms = longest,
-      longest_cpu_ms = last_cpu and longest_cpu,
-      over_ms = over_ms,
-      over_cpu_ms = last_cpu and over_cpu_ms,
-      over = over,
-    }
-  end
-end
-
 ---@return integer
 local function lines_of_largest_buffer()
   local most = 0
@@ -81,15 +37,15 @@ end
 local function measure(begin)
   collectgarbage()
   local memory = uv.resident_set_memory() or 0
-  local stop = watch_gaps()
-  local started, cpu = uv.hrtime(), main_thread_ns()
+  local stop = gaps_of.watch()
+  local started, cpu = uv.hrtime(), gaps_of.main_thread_ns()
   begin(function()
     -- What the last change drew is part of it.
     vim.schedule(function()
       vim.cmd.redraw()
       local total = (uv.hrtime() - started) / 1e6
       local gaps = stop()
-      local used = main_thread_ns()
+      local used = gaps_of.main_thread_ns()
       local lines = lines_of_largest_buffer()
       finish({
         total_ms = total,
@@ -101,7 +57,7 @@ local function measure(begin)
         over = gaps.over,
         memory_mb = ((uv.resident_set_memory() or 0) - memory) / 1024 / 1024,
         lines = lines,
-        complete = job.client ~= "plugin" or lines >= job.lines,
+        complete = job.client == "baseline" or lines >= job.lines,
       })
     end)
   end)
@@ -151,9 +107,19 @@ local function is_coloured()
   return require("cursor_agent.colour.painter").idle()
 end
 
-local function with_plugin()
+---@return table plugin
+local function set_up()
   local agent = require("cursor_agent")
-  agent.setup({ agent = "bench", agents = { bench = { command = job.command } } })
+  agent.setup({
+    agent = "bench",
+    agents = { bench = { command = job.command } },
+    cloud = job.cloud and { url = job.cloud, api_key = "key_fake" } or nil,
+  })
+  return agent
+end
+
+local function with_plugin()
+  local agent = set_up()
   vim.api.nvim_create_autocmd("User", {
     pattern = "CursorAgentExit",
     callback = function(event)
@@ -190,8 +156,20 @@ local function with_plugin()
             assert(agent.load(job.load, { cwd = job.cwd }))
             when_still(on_end)
           else
-            vim.api.nvim_create_autocmd("User", { pattern = "CursorAgentTurnEnd", once = true, callback = on_end })
-            assert(agent.prompt("go"))
+            local left = job.chats or 1
+            vim.api.nvim_create_autocmd("User", {
+              pattern = "CursorAgentTurnEnd",
+              callback = function()
+                left = left - 1
+                if left == 0 then
+                  on_end()
+                end
+              end,
+            })
+            for i = 1, job.chats or 1 do
+              local key = i > 1 and agent.new({ cwd = job.cwd, open = false }) or nil
+              assert(agent.prompt("go", { session = key, open = false }))
+            end
           end
         end)
       end)
@@ -199,8 +177,117 @@ local function with_plugin()
   })
 end
 
+---Has the conversations stored that a later run loads or searches.
+local function with_store()
+  local agent = set_up()
+  local function done()
+    -- The store is written by the library on its way out.
+    finish({})
+  end
+  if job.load then
+    assert(agent.open({ cwd = job.cwd }))
+    assert(agent.load(job.load, { cwd = job.cwd }))
+    return when_still(done)
+  end
+  local left = job.chats or 1
+  local function next_chat()
+    local key = assert(agent.new({ cwd = job.cwd, open = false }))
+    assert(agent.prompt("go", { session = key, open = false }))
+  end
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "CursorAgentTurnEnd",
+    callback = vim.schedule_wrap(function()
+      left = left - 1
+      if left == 0 then
+        done()
+      else
+        next_chat()
+      end
+    end),
+  })
+  next_chat()
+end
+
+---A stored conversation, shown from the store.
+local function with_recall()
+  local agent = set_up()
+  assert(agent.open({ cwd = job.cwd }))
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "CursorAgentReady",
+    once = true,
+    callback = function()
+      when(is_coloured, function()
+        measure(function(on_end)
+          assert(agent.load(job.load, { cwd = job.cwd }))
+          when_still(on_end)
+        end)
+      end)
+    end,
+  })
+end
+
+local function with_search()
+  local agent = set_up()
+  assert(require("cursor_agent.bridge").load())
+  measure(function(on_end)
+    assert(agent.search(job.needle, { all = true }, function(hits, why)
+      if not hits or #hits < (job.chats or 1) then
+        return finish({ error = why or ("found %d of %d"):format(#hits, job.chats or 1) })
+      end
+      on_end()
+    end))
+  end)
+end
+
+---The dashboard, to its last page by keys.
+local function with_cloud()
+  set_up()
+  measure(function(on_end)
+    vim.cmd("CursorAgent cloud")
+    when(function()
+      vim.api.nvim_input("G")
+      return vim.api.nvim_buf_line_count(0) >= job.lines
+    end, on_end)
+  end)
+end
+
+---The first chat, from the command to the screen.
+local function with_open()
+  set_up()
+  measure(function(on_end)
+    vim.cmd("CursorAgent")
+    on_end()
+  end)
+end
+
+local function with_library()
+  set_up()
+  local bridge = require("cursor_agent.bridge")
+  measure(function(on_end)
+    assert(bridge.load())
+    on_end()
+  end)
+end
+
+---A chat to type in; the bench types.
+local function with_keys()
+  local agent = set_up()
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "CursorAgentReady",
+    once = true,
+    callback = function()
+      when(is_coloured, function()
+        vim.cmd.startinsert()
+        local file = assert(io.open(job.out, "wb"))
+        file:write("{}")
+        file:close()
+      end)
+    end,
+  })
+  assert(agent.open({ cwd = job.cwd }))
+end
+
 local function with_baseline()
-  package.path = job.root .. "/tests/?.lua;" .. package.path
   measure(function(on_end)
     require("bench.baseline").run(job.command, job.cwd, job.load, on_end)
   end)
@@ -208,7 +295,18 @@ end
 
 vim.api.nvim_create_autocmd("VimEnter", {
   callback = vim.schedule_wrap(function()
-    local ok, problem = xpcall(job.client == "plugin" and with_plugin or with_baseline, debug.traceback)
+    local by = {
+      plugin = with_plugin,
+      baseline = with_baseline,
+      keys = with_keys,
+      store = with_store,
+      recall = with_recall,
+      search = with_search,
+      cloud = with_cloud,
+      open = with_open,
+      library = with_library,
+    }
+    local ok, problem = xpcall(assert(by[job.client]), debug.traceback)
     if not ok then
       finish({ error = tostring(problem) })
     end

@@ -10,6 +10,8 @@ local M = {}
 ---@field file { name: string, text: string }? open beside the chat
 ---@field hunks integer? it is over when so many are shown in that file; the plain client has none
 ---@field typed boolean? the file has unsaved text when it is changed
+---@field chats integer? so many chats play it at once; the plain client has one
+---@field alone boolean? the plain client has no such thing
 
 local WORDS = vim.split(
   "the parser reads a `list` of items and **each** of them ends with a comma unless it is the last one of its kind",
@@ -136,7 +138,7 @@ end
 
 ---A past session of 10,000 entries.
 ---@return bench.Scenario
-local function reload()
+function M.reload()
   local updates = {}
   local function add(kind, text)
     updates[#updates + 1] = { sessionUpdate = kind, content = { type = "text", text = text } }
@@ -250,14 +252,64 @@ local function hunks(typed)
   }
 end
 
+---Text of one shape, in chunks of a few words.
+---@param name string
+---@param count integer
+---@param text string
+---@return bench.Scenario
+local function shape(name, count, text)
+  local steps = { { chunks = { count = count, text = text } }, { text = "\nend\n" } }
+  return { name = name, lines = 2, scenario = { turns = { steps } } }
+end
+
+---The shapes that text of agents has, each hard for somebody: one paragraph without end, long lines without a blank one,
+---lists in lists, tables, code.
+---@return bench.Scenario[]
+local function shapes()
+  local line = ("a line of **text** with `code` in it, "):rep(7):sub(1, 298)
+  local nested = {}
+  for depth = 0, 5 do
+    nested[#nested + 1] = ("  "):rep(depth) .. "- item **${n}** at depth " .. depth .. "\n"
+  end
+  local fences = {}
+  for _, lang in ipairs({ "lua", "c", "python", "rust", "typescript", "sh" }) do
+    fences[#fences + 1] = { text = ("\n```%s\n"):format(lang) }
+    fences[#fences + 1] = { chunks = { count = 500, text = "local value_${n} = call(${n}, 'text')\n" } }
+    fences[#fences + 1] = { text = "```\n" }
+  end
+  return {
+    shape("one paragraph, 20,000 chunks", 20000, "word **${n}** and "),
+    shape("20,000 lines of 300 characters", 20000, line .. "\n"),
+    shape("100,000 lines of 300 characters", 100000, line .. "\n"),
+    shape("nested lists, 3,000 times six", 3000, table.concat(nested)),
+    shape("a table of 5,000 rows", 5000, "| row ${n} | a cell with **bold** | `code ${n}` | 日本 |\n"),
+    { name = "code in six languages, 3,000 lines", lines = 3000, scenario = { turns = { fences } } },
+  }
+end
+
+---Five chats that stream at once, one of them in sight.
+---@return bench.Scenario
+local function five_chats()
+  local one = chunks()
+  one.name, one.chats = "five chats, 20,000 chunks each", 5
+  return one
+end
+
 ---@return bench.Scenario[]
 function M.all()
+  local all = { chunks() }
+  vim.list_extend(all, shapes())
+  all[#all + 1] = five_chats()
+  return vim.list_extend(all, M.rest())
+end
+
+---@return bench.Scenario[]
+function M.rest()
   return {
-    chunks(),
     tools(),
     cumulative(),
     long_line(),
-    reload(),
+    M.reload(),
     first_code(),
     long_diff(),
     hunks(false),

@@ -194,7 +194,7 @@ T.case("unsaved changes of the same lines are not reloaded over; the difference 
   nvim:cmd("CursorAgent close")
   T.eq(in_buffer(nvim), replaced("line 2", "mine"))
   nvim:cmd("CursorAgent conflicts")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
   nvim:keys("d")
   T.eq(nvim:lua("return { vim.fn.tabpagenr('$'), vim.fn.winnr('$'), vim.wo.diff }"), { 2, 2, true })
   nvim:cmd("tabclose")

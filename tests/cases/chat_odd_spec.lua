@@ -201,7 +201,7 @@ T.case("of a title too long for the window its beginning is shown", { width = 60
   nvim:wait_state("idle")
   nvim:keys("go<C-s>")
   nvim:wait_turns(1)
-  nvim:wait_screen(" It begins and goes on")
+  nvim:wait_screen(" It begins an…")
 end)
 
 T.case("a title that comes alone is shown at once", { width = 60, height = 20 }, function(nvim)
@@ -211,5 +211,5 @@ T.case("a title that comes alone is shown at once", { width = 60, height = 20 },
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
   nvim:lua("require('cursor_agent').set_mode('ask')")
-  nvim:wait_screen(" About a parser")
+  nvim:wait_screen(" About a pars…")
 end)

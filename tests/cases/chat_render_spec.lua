@@ -161,7 +161,7 @@ T.case("a tool call says what and where in one line", function()
   check({ title = "x", status = "cancelled" }, "– Tool   x")
   check({ title = "x", status = "completed", rejected = true }, "– Tool   x")
   check({ title = "x", status = "failed", rejected = true }, "– Tool   x")
-  check({ title = "x", decision = 3, status = "pending" }, "? Tool   x")
+  check({ title = "x", decision = 3, status = "pending" }, "● Tool   x")
   check({ title = "brand new", kind = "juggle" }, "✓ Tool   brand new")
   check({ title = "x", task = { description = "Look", subagent = "explore" } }, "✓ Task   Look  explore")
 end)
@@ -324,7 +324,7 @@ T.case("each command of a notice has a line to itself", function()
   local block = render.entry({
     kind = "notice",
     text = "cursor: the agent stopped\n  agent acp → a · b; c\n  :CursorAgent restart tries again · :CursorAgent log shows the "
-      .. "wire · :checkhealth cursor_agent\nunknown; :CursorAgent log has it",
+      .. "protocol log · :checkhealth cursor_agent\nunknown; :CursorAgent log has it",
     done = true,
     started_ms = 0,
     level = "error",
@@ -333,7 +333,7 @@ T.case("each command of a notice has a line to itself", function()
     icons.error .. " cursor: the agent stopped",
     "  agent acp → a · b; c",
     "  :CursorAgent restart tries again",
-    "  :CursorAgent log shows the wire",
+    "  :CursorAgent log shows the protocol log",
     "  :checkhealth cursor_agent",
     "  unknown",
     "  :CursorAgent log has it",

@@ -10,7 +10,7 @@ local function layout(nvim)
   local found = nvim:lua([[
     local function name(win)
       local full = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
-      return full:match("^cursor%-agent://%d+/(%w+)$") or vim.fn.fnamemodify(full, ":t")
+      return full:match("^cursor%-agent://%d+/(%w+)") or vim.fn.fnamemodify(full, ":t")
     end
     local names = {}
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
@@ -329,7 +329,7 @@ for _, size in ipairs({ { 14, 6 }, { 24, 6 }, { 40, 10 } }) do
     nvim:wait_state("waiting")
     press(":CursorAgent decisions<CR>")
     nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card")
-    nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+    nvim:wait_card()
     press("d")
     press("q")
     press(":CursorAgent log<CR>")
@@ -428,17 +428,16 @@ end)
 T.case("a file opened from the chat does not take its window", OPTS, function(nvim)
   start(nvim)
   nvim:cmd("wincmd k")
-  local ok = nvim:lua("return pcall(vim.cmd.edit, 'other.lua')")
-  T.eq(ok, false, "'winfixbuf'")
-  expect_layout(nvim, { "code.lua", "chat", "prompt" }, "chat")
+  nvim:keys(":edit other.lua<CR>")
+  expect_layout(nvim, { "other.lua", "chat", "prompt" }, "other.lua")
 end)
 
 T.case("options of the chat's window do not leak into files shown there", OPTS, function(nvim)
   nvim:cmd("set number")
   start(nvim)
   nvim:cmd("wincmd k")
-  nvim:cmd("set nowinfixbuf")
-  nvim:cmd("edit other.lua")
+  nvim:keys(":edit other.lua<CR>")
+  expect_layout(nvim, { "other.lua", "chat", "prompt" }, "other.lua")
   T.eq(
     nvim:lua("return { vim.wo.number, vim.wo.winbar, vim.wo.statuscolumn, vim.wo.foldtext }"),
     { true, "", "", "foldtext()" }
@@ -665,7 +664,7 @@ T.case("beside a chat in a float, the queue and the log are in sight too", OPTS,
   nvim:keys("q")
   nvim:wait_screen_without("1. third")
   nvim:keys(":CursorAgent log<CR>")
-  nvim:wait_screen("wire log  <CR> whole message")
+  nvim:wait_screen("protocol log  <CR> whole message")
   nvim:wait_screen("session/prompt               {")
   nvim:keys("q")
   nvim:wait_screen("Working")
@@ -683,7 +682,8 @@ T.case("a session can be loaded while the chat has the focus", OPTS, function(nv
   expect_layout(nvim, { "prompt" }, "prompt")
   nvim:cmd("vsplit | edit code.lua")
   nvim:cmd("wincmd p")
-  T.ok(nvim:lua("return vim.wo.winfixbuf"), "beside another window it is the chat's again")
+  nvim:cmd("edit other.lua")
+  expect_layout(nvim, { "other.lua", "prompt" }, "other.lua")
 end)
 
 T.case("a chat opened again is where it was: at the end, or where it was read with its folds", OPTS, function(nvim)

@@ -78,7 +78,7 @@ end
 local function enter(nvim, command)
   nvim:keys((":%s<CR>"):format(command or "CursorAgent decisions"))
   nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
 end
 
 ---@param nvim harness.Child
@@ -176,10 +176,10 @@ T.case("keys: d shows both texts side by side, its keys answer there, and all is
   nvim:wait("vim.fn.tabpagenr('$') == 1", "the tab to be closed")
   nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card")
   T.eq(#agent:answers(WRITE), 0)
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
   nvim:keys("d")
   nvim:wait("vim.fn.tabpagenr('$') == 2", "the tab")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
   nvim:keys("m")
   T.ok(answer_of(nvim, agent).error)
   nvim:wait("vim.fn.tabpagenr('$') == 1", "the tab to be closed")

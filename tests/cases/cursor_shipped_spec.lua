@@ -8,7 +8,7 @@ local function enter(nvim, what)
   nvim:wait_screen(what)
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card to be entered")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
 end
 
 T.case("the scenario of October 2026, turn by turn", { width = 110, height = 50 }, function(nvim)

@@ -31,7 +31,7 @@ T.case("today's Cursor: the scenario that comes with the program, from its start
   nvim:cmd("CursorAgent")
   nvim:wait_screen("starting")
   nvim:keys("edit the notes<C-s>")
-  nvim:wait_screen("queued 1")
+  nvim:wait_screen("1 queued")
   T.eq(nvim:status().state, "starting")
   nvim:wait(function()
     return nvim:status().state == "idle" and #nvim:texts("agent") > 0
@@ -46,7 +46,7 @@ T.case("several prompts while it starts are sent in their order, and can be seen
   local agent = cursor(nvim, { on = { ["session/new"] = { { wait_ms = 1500 }, { profile = true } } } })
   nvim:cmd("CursorAgent")
   nvim:keys("one<C-s>two<C-s>")
-  nvim:wait_screen("queued 2")
+  nvim:wait_screen("2 queued")
   nvim:wait(function()
     return #agent:received("session/prompt") == 2
   end, "both")

@@ -96,7 +96,7 @@ T.case("a call rejected on the card is shown as rejected though Cursor completes
   nvim:wait_screen("rm -rf build")
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card to be entered")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
   nvim:keys("r")
   nvim:wait_turns(1)
   T.eq(agent:answers("session/request_permission")[1].result.outcome.optionId, "reject-once")

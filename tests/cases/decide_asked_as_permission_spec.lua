@@ -36,7 +36,7 @@ local function enter(nvim)
   nvim:wait_screen("Which store should sessions use?")
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card to be entered")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
 end
 
 T.case("Enter on a choice answers with its option", { width = 80, height = 20 }, function(nvim)

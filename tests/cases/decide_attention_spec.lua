@@ -42,10 +42,10 @@ T.case("Neovim unfocused: a decision and the end of a turn are told", { width = 
   nvim:api("nvim_ui_set_focus", false)
   nvim:prompt("go")
   nvim:wait("#_G.said == 1", "a word about the decision")
-  T.eq(said(nvim)[1], "cursor-agent: test asks to run a command: make")
+  T.eq(said(nvim)[1], "cursor-agent: test asks to run a command: make (go)")
   nvim:lua("require('cursor_agent').accept()")
   nvim:wait("#_G.said == 2", "a word about the end")
-  T.contains(said(nvim)[2], "cursor-agent: test is done after ")
+  T.contains(said(nvim)[2], "cursor-agent: test finished: go")
   nvim:api("nvim_ui_set_focus", true)
   nvim:prompt("again")
   nvim:wait_turns(2)
@@ -65,7 +65,7 @@ T.case("the chat hidden: told as well, but not of what the user stopped", { widt
   nvim:prompt("again", { open = false })
   nvim:wait_turns(2)
   nvim:wait("#_G.said == 2", "a word about the second turn only")
-  T.contains(said(nvim)[2], "test is done")
+  T.contains(said(nvim)[2], "test finished")
   nvim:prompt("fail", { open = false })
   nvim:wait_turns(3)
   nvim:wait("#_G.said == 3", "a word about the failure")
@@ -139,7 +139,7 @@ T.case("a real terminal gets it", { width = 100 }, function(nvim)
     nvim.dir .. "/inner.lua"
   )
   nvim:wait(
-    [[_G.raw:find("[^\27]\27%]9;test asks to run a command: make\7") ~= nil or nil]],
+    [[_G.raw:find("[^\27]\27%]9;test asks to run a command: make %(go%)\7") ~= nil or nil]],
     "the sequence on the terminal",
     20000
   )
@@ -204,13 +204,14 @@ T.case("of a paragraph too high for the room above a card its end is shown", { w
   nvim:keys("go<C-s>")
   nvim:wait_screen("asks to run a command")
   nvim:wait(function()
-    local words, asked, card = row_of(nvim, "last of them."), row_of(nvim, "waits for you"), row_of(nvim, "asks to run")
+    local words, asked, card =
+      row_of(nvim, "last of them."), row_of(nvim, "needs approval"), row_of(nvim, "asks to run")
     return words and asked and card and words < asked and card - asked <= 2
   end, "the end of the paragraph, and no blank rows above the card")
   nvim:keys("<Esc>:CursorAgent accept<CR>")
   nvim:wait_screen_without("asks to run a command")
   nvim:wait_screen("▎ go")
-  T.eq(nvim:lua("return vim.wo[vim.fn.win_findbuf(vim.fn.bufnr('/chat$'))[1]].smoothscroll"), false)
+  T.eq(nvim:lua("return vim.wo[vim.fn.win_findbuf(vim.fn.bufnr('/chat'))[1]].smoothscroll"), false)
 end)
 
 T.case("a chat that another one replaced under a card has its room again", { width = 120, height = 30 }, function(nvim)
@@ -247,5 +248,5 @@ T.case("the card lies over a chat in a float", { width = 100, height = 30 }, fun
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
   nvim:keys("go<C-s>")
-  nvim:wait_screen("a Allow once   A Allow always   r Reject")
+  nvim:wait_screen("<M-y> allow · <M-n> reject")
 end)

@@ -67,7 +67,7 @@ end
 ---Waits until keys are taken for answers.
 ---@param nvim harness.Child
 local function settle(nvim)
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
 end
 
 ---Stops the clock by which a decision has been seen long enough, and moves it on: no slowness of the machine counts.
@@ -487,6 +487,7 @@ T.case("an autocommand that fails where an answer leads back to does not keep th
   nvim:use(agent)
   nvim:cmd("CursorAgent")
   nvim:wait_state("idle")
+  nvim:lua("require('cursor_agent.decide').NEXT_MS = 0")
   nvim:keys("go<C-s><Esc>")
   for _, command in ipairs({ "$ ls", "$ make" }) do
     nvim:wait_screen(command)
@@ -530,7 +531,7 @@ T.case("the user's own keys answer from anywhere, in Insert mode too", { width =
   ]])
   nvim:prompt("go", { open = false })
   nvim:wait_screen("$ first")
-  nvim:wait_screen("<leader>y accept · <leader>n reject · :CursorAgent decisions enters")
+  nvim:wait_screen("<leader>y allow · <leader>n reject · :CursorAgent decisions more")
   settle(nvim)
   nvim:keys(" y")
   nvim:wait_screen("$ second")
@@ -683,13 +684,13 @@ T.case("a long edit says how much of it is out of sight, and has it once it is e
   })
   nvim:use(agent)
   nvim:prompt("go")
-  -- The name of the file, what is asked, an empty line and 300 of the diff; 8 of them are in sight.
-  nvim:wait_screen("295 more lines")
+  -- The name of the file, what is asked, an empty line and 300 of the diff; 4 of them are in sight.
+  nvim:wait_screen("299 more lines")
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait(function()
     return in_card(nvim)
   end, "the card")
-  nvim:wait_screen("288 more lines")
+  nvim:wait_screen("293 more lines")
   nvim:keys("G")
   nvim:wait_screen("new 150")
   settle(nvim)
@@ -751,7 +752,7 @@ T.case("the keys of the card work in the details", { width = 90 }, function(nvim
   nvim:keys("d")
   T.eq(nvim:lua("return { vim.fn.tabpagenr('$'), vim.v.errmsg }"), { 2, "" }, "they are shown already")
   nvim:keys("gt")
-  nvim:wait_screen("d details")
+  nvim:wait_screen("<M-y> allow")
   nvim:keys(":CursorAgent decisions<CR>")
   settle(nvim)
   nvim:keys("d")
@@ -760,7 +761,7 @@ T.case("the keys of the card work in the details", { width = 90 }, function(nvim
   nvim:keys("<Esc>")
   nvim:wait("vim.fn.tabpagenr('$') == 1", "the tab to close")
   T.eq(nvim:lua("return vim.bo.filetype"), "cursoragent-prompt", "back where one came from")
-  nvim:wait_screen("d details")
+  nvim:wait_screen("<M-y> allow")
   T.eq(outcomes(agent), {})
 end)
 

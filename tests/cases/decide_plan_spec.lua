@@ -80,7 +80,7 @@ end
 
 ---@param nvim harness.Child
 local function settle(nvim)
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
 end
 
 ---@param nvim harness.Child

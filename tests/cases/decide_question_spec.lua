@@ -57,7 +57,7 @@ end
 local function enter(nvim)
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card to be entered")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
 end
 
 T.case("one question: Enter on a choice answers with its id", { width = 80, height = 20 }, function(nvim)
@@ -170,7 +170,7 @@ T.case("an answer in the user's own words goes back as the reason", { width = 80
   local agent = T.agent(asking({ STORE }))
   nvim:use(agent, { attention = { notify = false } })
   nvim:prompt("go", { open = false })
-  nvim:wait_screen("Something else: say it")
+  nvim:wait_screen("Other…")
   enter(nvim)
   nvim:keys("G<CR>")
   nvim:wait_screen("Your answer: ")
@@ -198,7 +198,7 @@ T.case("C cancels, and the plugin's own key for rejecting skips", { width = 80 }
     return #agent:answers(ASK) == 1
   end, "the first answer")
   nvim:wait_screen("What else")
-  nvim:lua("vim.wait(require('cursor_agent.decide').SETTLE_MS + 20)")
+  nvim:wait_card()
   nvim:keys("Y")
   nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "accepting a question to lead into it")
   nvim:keys("<Esc>")

@@ -99,7 +99,7 @@ T.case("what a delegate in the background asks after the turn names it", { width
     return nvim:lua("return require('cursor_agent').pending()[1]")
   end, "the permission")
   T.eq(decision.subagent, "Deploy the site")
-  nvim:wait_screen('subagent "Deploy the site" asks to run a command')
+  nvim:wait_screen('subagent "Deploy the site"')
   T.eq(nvim:lua("return require('cursor_agent').answer(...)", decision.id, { option = "allow-once" }), true)
   nvim:wait(function()
     return #agent:notes("over") > 0

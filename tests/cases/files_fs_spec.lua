@@ -120,6 +120,27 @@ T.case("stale: an agent that read the unsaved text does not lose what the disk h
   T.eq(get(nvim.work .. "/a.txt"), replaced("line 2", "mine", replaced("line 10", "theirs", gained)))
 end)
 
+T.case("stale: the same in a file whose lines end in a carriage return", OPTS, function(nvim)
+  local function mac(text)
+    return (text:gsub("\n", "\r"))
+  end
+  local gained = replaced("line 20", "line 20\ngained")
+  local agent = T.agent({
+    profile = "plain",
+    turns = { { on_disk(mac(gained)), write(replaced("line 10", "theirs", gained)) } },
+  })
+  nvim:use(agent)
+  put(nvim.work .. "/a.txt", mac(TEXT))
+  nvim:cmd("set fileformats=unix,dos,mac")
+  nvim:cmd("edit a.txt")
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("write", { open = false })
+  nvim:wait_turns(1)
+  local all = replaced("line 2", "mine", replaced("line 10", "theirs", gained))
+  T.eq(in_buffer(nvim), all)
+  T.eq(get(nvim.work .. "/a.txt"), mac(all))
+end)
+
 T.case("served: a part of the text, or what was typed since, is no ground to replace the whole", OPTS, function(nvim)
   local agent = start(nvim, {
     { read({ line = 2, limit = 1 }), write(replaced("line 2", "theirs")) },
@@ -211,6 +232,18 @@ T.case("a read-only file or buffer is not written, and the agent is told", OPTS,
   nvim:prompt("write", { open = false })
   nvim:wait_turns(3)
   T.eq(get(nvim.work .. "/a.txt"), "theirs\n")
+end)
+
+T.case("a file of which no backup can be made is not written, and the agent is told", OPTS, function(nvim)
+  local agent = start(nvim, { { write("theirs\n") } })
+  -- `:write!` would write without one.
+  nvim:cmd("set backupcopy=yes backupdir=/proc/none")
+  nvim:prompt("write", { open = false })
+  nvim:wait_turns(1)
+  T.contains(agent:answers("fs/write_text_file")[1].error.message, "ackup file")
+  T.eq(get(nvim.work .. "/a.txt"), TEXT)
+  T.eq(in_buffer(nvim), TEXT)
+  T.eq(nvim:lua("return vim.bo.modified"), false)
 end)
 
 for _, how in ipairs({ "as it is", "without backups" }) do

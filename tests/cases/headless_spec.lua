@@ -326,7 +326,7 @@ T.case("where no CLI is installed, the adapter is not offered as if it were enou
   T.ok(not nvim:sees("cursor-headless"), "offered")
   nvim:keys("<Esc>")
   nvim:keys(":CursorAgent new cursor-headless<CR>")
-  nvim:wait_screen("The agent cursor-headless is not installed: there is no program `agent`")
+  nvim:wait_screen("The agent cursor-headless is not installed: `agent` is not on your PATH")
 end)
 
 T.case("a wrong backend is named with those there are", function(nvim)

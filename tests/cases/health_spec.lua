@@ -71,17 +71,20 @@ end)
 T.case("no agent: what to install, and what to try without", function(child)
   child:lua("vim.env.PATH = '/nowhere'")
   local text = health(child)
-  T.contains(text, "`agent acp`: there is no program agent")
+  T.contains(text, "`agent acp`: `agent` is not on your PATH")
   T.contains(text, "cursor.com/docs/cli/installation")
   T.contains(text, ":CursorAgent new demo")
-  T.contains(text, "not installed, which is fine: claude, codex, gemini, goose, opencode, qwen")
+  T.contains(
+    text,
+    "not installed, which is fine: auggie, claude, cline, codex, copilot, droid, fast-agent, gemini, goose"
+  )
 end)
 
 T.case("an agent of the user's own that is not there is named, with what to set", function(child)
   install_agent(child, [[case $1 in status) echo "Logged in" ;; esac]])
   child:lua([[require("cursor_agent").setup({ agents = { mine = { command = { "/nowhere/mine", "--acp" } } } })]])
   local text = health(child)
-  T.contains(text, "WARNING `/nowhere/mine --acp`: there is no program /nowhere/mine")
+  T.contains(text, "WARNING `/nowhere/mine --acp`: `/nowhere/mine` is not on your PATH")
   T.contains(text, "set `agents.mine.command` to where it is")
   T.ok(not text:find("fine: [^\n]*mine"), text)
 end)
@@ -175,7 +178,8 @@ T.case("a library that does not load is named, with what an installation would n
     require("cursor_agent.bridge.paths").library = function() return "/nowhere/cursor_agent.so" end
   ]])
   local text = health(child)
-  T.contains(text, "the library /nowhere/cursor_agent.so is not built")
+  T.contains(text, "run `:CursorAgent build`: the library is not built")
+  T.contains(text, "/nowhere/cursor_agent.so")
   T.contains(text, ":CursorAgent build")
   T.contains(text, "platform: ")
   T.contains(text, "cargo: ")

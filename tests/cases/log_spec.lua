@@ -1,4 +1,4 @@
--- The wire log: read, filtered, shown whole, saved without secrets, and played back as another agent.
+-- The protocol log: read, filtered, shown whole, saved without secrets, and played back as another agent.
 
 local T = require("harness")
 

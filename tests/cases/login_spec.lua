@@ -72,3 +72,129 @@ T.case("an agent that wants a variable: :CursorAgent login says which", { width 
   nvim:keys("<Esc>")
   T.contains(nvim:cmd("CursorAgent login"), "set SOME_API_KEY in `agents.test.env`")
 end)
+
+T.case(":CursorAgent login works in a chat that was never refused", { width = 120 }, function(nvim)
+  local agent = T.agent({ turns = { { { text = "Still here." } } } })
+  agent.options.login_command = { "sh", "-c", "echo done > logged-in" }
+  nvim:use(agent)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("<Esc>:CursorAgent login<CR>")
+  wait_message(nvim, "logged in to test")
+  T.ok(vim.uv.fs_stat(nvim.work .. "/logged-in"), "the login ran")
+  nvim:prompt("hello")
+  nvim:wait_turns(1)
+  T.eq(nvim:texts("agent"), { "Still here." })
+end)
+
+---An agent with several ways to log in, none of which is the only right one.
+---@param nvim harness.Child
+---@param on table? what it answers
+---@param turns table[]?
+---@return harness.Agent
+local function several(nvim, on, turns)
+  local agent = T.agent({
+    profile = "plain",
+    initialize = {
+      authMethods = {
+        { id = "account", name = "Account", description = "In a browser" },
+        { id = "key", name = "API key", type = "env_var", vars = { { name = "SOME_API_KEY" } } },
+        { id = "device", name = "Device code" },
+      },
+    },
+    on = on,
+    turns = turns,
+  })
+  agent.options.login_command = { "sh", "-c", "echo done > logged-in" }
+  nvim:use(agent)
+  return agent
+end
+
+local REFUSED = { error = { code = -32000, message = "Authentication required" } }
+
+---@param nvim harness.Child
+---@param number integer of the way that is chosen
+local function choose(nvim, number)
+  nvim:lua(
+    [[
+    local number = ...
+    vim.ui.select = function(items, opts, on_choice)
+      _G.asked = { prompt = opts.prompt, ways = vim.tbl_map(opts.format_item, items) }
+      vim.schedule(function() on_choice(items[number], number) end)
+    end
+  ]],
+    number
+  )
+end
+
+T.case("with several ways to log in none is tried unasked: the user is asked which", { width = 120 }, function(nvim)
+  local agent = several(nvim, {
+    ["session/new"] = { { REFUSED } },
+    ["authenticate"] = { { { error = { code = -32603, message = "the window was closed" } } } },
+  }, { { { text = "Welcome." } } })
+  nvim:prompt("hello")
+  wait_message(nvim, ":CursorAgent login asks which way")
+  T.contains(nvim:messages(), "Account · API key · Device code")
+  T.eq(#agent:received("authenticate"), 0)
+  nvim:keys("<Esc>")
+  choose(nvim, 1)
+  nvim:cmd("CursorAgent login")
+  -- One that failed says so, and what else there is.
+  wait_message(nvim, "did not log in by Account: the window was closed")
+  T.contains(nvim:messages(), "has other ways: API key · Device code")
+  T.eq(nvim:lua("return _G.asked.prompt"), "Log in to test by")
+  T.eq(nvim:lua("return _G.asked.ways[1]"), "Account · In a browser")
+  T.eq(nvim:status().queued, 1)
+  choose(nvim, 2)
+  nvim:cmd("CursorAgent login")
+  wait_message(nvim, "set SOME_API_KEY in `agents.test.env`")
+  choose(nvim, 3)
+  nvim:cmd("CursorAgent login")
+  wait_message(nvim, "logged in to test")
+  nvim:wait_turns(1)
+  T.eq(nvim:texts("agent"), { "Welcome." })
+  T.eq(
+    vim.tbl_map(function(request)
+      return request.params.methodId
+    end, agent:received("authenticate")),
+    { "account", "device" }
+  )
+end)
+
+T.case(
+  "a prompt that is refused for want of a login sets it, and the chat goes on after it",
+  { width = 120 },
+  function(nvim)
+    local agent = several(nvim, { ["session/prompt"] = { { REFUSED } } }, { { { text = "Welcome." } } })
+    nvim:prompt("hello")
+    nvim:wait("require('cursor_agent').status().needs_login", "the login")
+    nvim:wait_screen("signed out")
+    T.contains(nvim:status().error, ":CursorAgent login logs in")
+    nvim:keys("<Esc>:CursorAgent login device<CR>")
+    wait_message(nvim, ":CursorAgent retry sends the prompt again")
+    T.eq(nvim:status().needs_login, false)
+    nvim:keys(":CursorAgent retry<CR>")
+    nvim:wait_screen("Welcome.")
+    T.eq(#agent:received("authenticate"), 1)
+  end
+)
+
+T.case("a login in a terminal that fails names the other ways", { width = 120 }, function(nvim)
+  local agent = several(nvim)
+  agent.options.login_command = { "false" }
+  nvim:use(agent)
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("<Esc>")
+  choose(nvim, 4)
+  nvim:cmd("CursorAgent login")
+  wait_message(nvim, "`false` ended with exit code 1")
+  T.contains(nvim:messages(), "has other ways: Account · API key · Device code")
+  T.contains(nvim:cmd("CursorAgent login nothing"), "test has no login `nothing`")
+end)
+
+T.case("without a chat an agent with no login command says where to log in", { width = 120 }, function(nvim)
+  local agent = T.agent({})
+  nvim:use(agent)
+  T.contains(nvim:cmd("CursorAgent login"), ":CursorAgent new test, then :CursorAgent login")
+end)

@@ -308,3 +308,39 @@ T.case("a running turn is told by Neovim's Progress event, where there is one", 
   wait_told("success 100")
   T.eq(child:lua("return vim.v.errmsg"), "")
 end)
+
+T.case(
+  "the prompt is written in with nomodifiable set, and with nvim -M",
+  { args = { "-M" }, width = 100 },
+  function(child)
+    child:use(T.agent({ turns = { { { text = "Hello." } } } }))
+    child:cmd("set nomodifiable")
+    child:cmd("CursorAgent")
+    child:wait_state("idle")
+    child:keys("hi there<C-s>")
+    child:wait_turns(1)
+    T.eq(child:texts("user"), { "hi there" })
+    child:wait_screen("Hello.")
+    T.eq(child:messages():find("E21"), nil)
+  end
+)
+
+T.case(
+  "with 'autochdir' a chat works in the project's root",
+  { files = { ["src/deep/a.lua"] = "return 1\n", ["lib/b.lua"] = "return 2\n" }, args = { "src/deep/a.lua" } },
+  function(child)
+    child:use(T.agent({}))
+    child:cmd("set autochdir | edit")
+    child:wait("vim.fn.getcwd():find('deep$') ~= nil", "the directory of the file")
+    child:lua("require('cursor_agent').new({ open = false })")
+    T.eq(child:status().cwd, child.work, "where Neovim was started")
+    vim.fn.mkdir(child.work .. "/src/.git", "p")
+    child:lua("require('cursor_agent').new({ open = false })")
+    T.eq(child:status().cwd, child.work .. "/src", "the repository")
+    child:lua("require('cursor_agent').setup({ agent = 'test', agents = ..., workspace = { root = 'cwd' } })", {
+      test = T.agent({}).options,
+    })
+    child:lua("require('cursor_agent').new({ open = false })")
+    T.eq(child:status().cwd, child.work .. "/src/deep", "as the option says")
+  end
+)

@@ -141,7 +141,7 @@ T.case("a plan, and a card for a change of markdown", OPTS, function(nvim)
   nvim:keys("gA")
   nvim:wait_turns(1)
   nvim:prompt("edit")
-  nvim:wait_screen("Allow once")
+  nvim:wait_screen("asks to edit a file")
   settle(nvim)
 end)
 
@@ -202,6 +202,71 @@ T.case("markdown files the user has open, or opens, that an agent wrote", {
   nvim:cmd("edit d.md")
   settle(nvim)
   T.ok(nvim:lua("return vim.treesitter.get_node({ pos = { 2, 2 } }) ~= nil"), "other files have their trees")
+end)
+
+---A help file with an example in markdown, which its parser hands to that of markdown.
+---@param example string
+---@return string
+local function help_with(example)
+  return "*x.txt*  About x\n\nExample: >markdown\n " .. example:gsub("\n", "\n ") .. "\n<\nThe end.\n vim:ft=help:\n"
+end
+
+T.case("files of other kinds with markdown in them, which an agent wrote", {
+  width = 120,
+  height = 40,
+  files = { ["x.txt"] = help_with("some **text**"), ["z.txt"] = help_with("some **text**") },
+}, function(nvim)
+  nvim:cmd("edit z.txt")
+  nvim:cmd("set filetype=text")
+  nvim:cmd("edit x.txt")
+  nvim:cmd("set filetype=help")
+  settle(nvim)
+  local hostile = help_with(TEXT)
+  nvim:use(T.agent({
+    turns = {
+      {
+        { write_file = { path = "y.txt", text = hostile } },
+        {
+          request = {
+            method = "fs/write_text_file",
+            params = { sessionId = "${session}", path = "${cwd}/x.txt", content = hostile },
+          },
+        },
+      },
+      {
+        {
+          request = {
+            method = "fs/write_text_file",
+            params = { sessionId = "${session}", path = "${cwd}/z.txt", content = hostile },
+          },
+        },
+      },
+    },
+  }))
+  nvim:prompt("write")
+  nvim:wait_turns(1)
+  nvim:cmd("wincmd t")
+  nvim:cmd("buffer x.txt")
+  nvim:wait("vim.api.nvim_buf_line_count(0) > 100", "the text")
+  read_all(nvim)
+  nvim:lua("assert(vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()], 'it is coloured')")
+  nvim:cmd("edit!")
+  read_all(nvim)
+  nvim:cmd("edit y.txt")
+  nvim:cmd("set filetype=help")
+  read_all(nvim)
+  -- One that is coloured only later.
+  nvim:cmd("buffer z.txt")
+  nvim:lua("vim.treesitter.start(0, 'vimdoc'); vim.bo.filetype = 'help'")
+  nvim:prompt("write again")
+  nvim:wait_turns(2)
+  nvim:wait("vim.api.nvim_buf_line_count(vim.fn.bufnr('z.txt')) > 100", "the text")
+  nvim:cmd("wincmd t")
+  nvim:cmd("buffer z.txt")
+  read_all(nvim)
+  nvim:api("nvim_buf_set_lines", 0, 0, -1, false, vim.split(help_with("some **text**"), "\n"))
+  settle(nvim)
+  T.ok(nvim:lua("return next(vim.treesitter.get_parser(0):parse(true)) ~= nil"), "it is parsed again")
 end)
 
 T.case("plugins that draw the chat's markdown, and vim.treesitter.start on it", OPTS, function(nvim)

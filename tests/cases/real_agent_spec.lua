@@ -1,129 +1,29 @@
 -- Released agents as npm has them, Anthropic's and OpenAI's by their ACP adapters and Google's: only their models are ours,
 -- scripts on loopback.
 
-local Model = require("real.model")
 local T = require("harness")
+local agents = require("real.agents")
 
--- As much as tests/real/install may take: its own limit, and that of another one it waits for.
-local INSTALL_MS = 620000
--- A process of node and a program of 200 MB start, on a machine that does other things as well.
-local START_MS = 30000
--- How long a cancelled turn may go on; measured: 30 ms. Far less than what it is cancelled for would take.
-local CANCEL_MS = 15000
+local START_MS, CANCEL_MS = agents.START_MS, agents.CANCEL_MS
+local read, wait_decision = agents.read, agents.wait_decision
 
-local commands = {} ---@type table<string, string[]> by agent
-local missing = {} ---@type table<string, string> why there is none, by agent
 local model ---@type real.Model of the case that runs
 
----How each is led to the script; the names are the plugin's presets.
-local AGENTS = {
-  claude = {
-    api = "anthropic",
-    env = function(url)
-      return {
-        ANTHROPIC_BASE_URL = url,
-        ANTHROPIC_API_KEY = "not-a-key",
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1",
-      }
-    end,
-  },
-  gemini = {
-    api = "gemini",
-    auth_method = "gemini-api-key",
-    env = function(url)
-      return { GOOGLE_GEMINI_BASE_URL = url, GEMINI_API_KEY = "not-a-key" }
-    end,
-  },
-  codex = {
-    api = "openai",
-    env = function(url, dir)
-      local home = dir .. "/codex"
-      vim.fn.mkdir(home, "p")
-      vim.fn.writefile({
-        'model = "gpt-5.2-codex"',
-        'model_provider = "scripted"',
-        "[model_providers.scripted]",
-        'name = "scripted"',
-        ('base_url = "%s/v1"'):format(url),
-        'env_key = "SCRIPTED_KEY"',
-        'wire_api = "responses"',
-        "[features]",
-        "multi_agent = true",
-      }, home .. "/config.toml")
-      return { CODEX_HOME = home, SCRIPTED_KEY = "not-a-key" }
-    end,
-  },
-}
-
----Installs an agent, once.
----@param name string
----@return string? why it cannot
-local function install(name)
-  if not commands[name] and not missing[name] then
-    local result = vim.system({ T.root .. "/tests/real/install", name }, { text = true }):wait()
-    if result.code == 0 then
-      commands[name] = vim.split(vim.trim(result.stdout or ""), "\n")
-    else
-      local lines = vim.split(vim.trim(result.stderr or ""), "\n")
-      missing[name] = (lines[#lines]:gsub("^install: ", ""))
-    end
-  end
-  return missing[name]
-end
-
----Adds a case in which a preset starts the released agent, with a new model behind it.
 ---@param agent "claude"|"gemini"|"codex"
 ---@param name string
 ---@param run fun(child: harness.Child)
 ---@param more? fun(): table more options of the plugin
 local function case_with(agent, name, run, more)
-  local opts = {
-    needs = function()
-      return install(agent)
-    end,
-    needs_ms = INSTALL_MS,
-    deadline_ms = 90000,
-    files = { ["hello.txt"] = "Hello, world\nsecond line\n" },
-  }
-  T.case(name, opts, function(child)
-    if model then
-      model:stop()
-    end
-    local how = AGENTS[agent]
-    model = Model.start(how.api)
-    local options = { command = commands[agent], auth_method = how.auth_method, env = how.env(model.url, child.dir) }
-    local config = { agent = agent, agents = { [agent] = options } }
-    child:use({ options = options }, more and vim.tbl_extend("force", config, more()) or config)
+  agents.case(agent, name, function(child, scripted)
+    model = scripted
     run(child)
-    T.eq(model:problem(), nil)
-  end)
+  end, more)
 end
 
 ---@param name string
 ---@param run fun(child: harness.Child)
 local function case(name, run)
   case_with("claude", name, run)
-end
-
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
-  end
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
----Waits for a decision; gives it.
----@param child harness.Child
----@return table
-local function wait_decision(child)
-  return child:wait(function()
-    return child:lua("return require('cursor_agent').pending()[1]")
-  end, "a decision", START_MS)
 end
 
 ---The tool calls of the transcript: kind and status, in order.
@@ -533,10 +433,10 @@ case_with("claude", "it delegates to a cloud agent by the MCP server of `cloud.m
   T.eq(#cloud:tell().agents, 0, "before it was allowed")
   child:cmd("CursorAgent accept")
   T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
-  local agents = cloud:tell().agents
+  local started = cloud:tell().agents
   cloud:stop()
-  T.eq(#agents, 1)
-  T.contains(vim.inspect(model:tool_result().content), agents[1].id)
+  T.eq(#started, 1)
+  T.contains(vim.inspect(model:tool_result().content), started[1].id)
   T.eq(tool_calls(child), { "other completed" })
   T.eq(child:texts("agent"), { "An agent works on it." })
 end, function()

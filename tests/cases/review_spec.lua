@@ -388,3 +388,30 @@ T.case(
     T.eq(nvim:lua("return vim.fn.getbufline('gone.txt', 1, '$')"), { "one", "two" })
   end
 )
+
+T.case("bad options get a message that says what is expected", { files = { ["a.txt"] = OLD } }, function(nvim)
+  nvim:lua("assert(require('cursor_agent.bridge').load())")
+  for call, said in pairs({
+    ["hunks(5)"] = "a table of options",
+    ["hunks('x')"] = "a table of options",
+    ["hunks({ path = 5 })"] = "path: expected a path",
+    ["keep({ hunk = 'x' })"] = "hunk: expected a hunk's id",
+    ["keep({ hunk = 1.5 })"] = "hunk: expected a hunk's id",
+    ["undo({ hunk = -1 })"] = "hunk: expected a hunk's id",
+    ["undo({ all = 'x' })"] = "all: expected true or false",
+    ["undo({ path = 'a.txt', lines = { 1 } })"] = "lines: expected the first and the last line",
+    ["undo({ turn = 'first' })"] = "turn: expected the number of a turn",
+    ["undo({ all = true, session = 'nope' })"] = "there is no session nope",
+    ["undo({})"] = "say which",
+    ["undo()"] = "say which",
+    ["restore()"] = "expected a checkpoint's id",
+    ["restore({})"] = "expected a checkpoint's id",
+    ["restore('x', 5)"] = "a table of options",
+    ["restore('x', { files = 'a.txt' })"] = "files: expected a list of paths",
+    ["restore('x', { files = { 5 } })"] = "files: expected a list of paths",
+    ["restore('x', { force = 5 })"] = "force: expected true or false",
+  }) do
+    local got = nvim:lua(("local found, why = require('cursor_agent').%s return { found == nil, why }"):format(call))
+    T.ok(got[1] == true and got[2]:find(said, 1, true), call .. " said " .. vim.inspect(got))
+  end
+end)

@@ -15,7 +15,7 @@ end
 local TEXT = original()
 
 ---How many steps a storm has, and how many turns each agent can play.
-local STEPS, TURNS = 40, 60
+local STEPS, TURNS = 40, 400
 
 ---Turns that wait at a file until they are let on, and then say that they have edited another.
 ---@return table[]
@@ -256,15 +256,20 @@ local WORLD = [[
 
   ---Lets everything come to rest, all of it saved.
   function storm.rest()
-    for _ = 1, 5 do
+    local function rests(key)
+      return agent.status(key).state == "idle"
+    end
+    for _ = 1, 400 do
       for _, key in ipairs(storm.sessions) do
         steps.report(key)
       end
       decide_conflicts()
       pcall(vim.cmd, "silent wall")
-    end
-    for _, key in ipairs(storm.sessions) do
-      wait("idle sessions", function() return agent.status(key).state == "idle" end)
+      if not vim.bo[buf].modified and vim.iter(storm.sessions):all(rests) then
+        break
+      end
+      -- A conflict is asked about once it is found.
+      vim.wait(20)
     end
     -- The library has heard all there is to hear when nothing changes any more.
     local seen, since = "", vim.uv.now()
@@ -353,19 +358,38 @@ local function begin(nvim, seed)
   nvim:lua("_G.storm.sessions = _G.sessions")
 end
 
-for autoread, seeds in pairs({ autoread = { 1, 2, 3 }, noautoread = { 4, 5, 6 } }) do
+---Seeds of the storms, several in one Neovim. `STORM_FROM=100 STORM_COUNT=50` plays fifty others, five in each Neovim, or
+---as many as `STORM_EACH` says.
+local SEEDS = { { autoread = "autoread", 1, 2, 3 }, { autoread = "noautoread", 4, 5, 6 } }
+local FROM = tonumber(vim.env.STORM_FROM) --[[@as integer?]]
+if FROM then
+  local count, each = tonumber(vim.env.STORM_COUNT) or 20, tonumber(vim.env.STORM_EACH) or 5
+  SEEDS = {}
+  for first = FROM, FROM + count - 1, each do
+    local last = math.min(first + each, FROM + count) - 1
+    local seeds = vim.fn.range(first, last --[[@as integer]])
+    seeds.autoread = math.floor(first / each) % 2 == 0 and "autoread" or "noautoread"
+    SEEDS[#SEEDS + 1] = seeds
+  end
+end
+
+for _, seeds in ipairs(SEEDS) do
   T.case(
-    "whatever the order, undo gives back what was and keep what is: " .. autoread,
+    ("whatever the order, undo gives back what was and keep what is: %s, %s"):format(
+      seeds.autoread,
+      table.concat(seeds, " ")
+    ),
     { files = { ["a.txt"] = TEXT, gate = "" }, deadline_ms = 60000 },
     function(nvim)
-      start(nvim, autoread)
+      start(nvim, seeds.autoread)
       for i, seed in ipairs(seeds) do
         begin(nvim, seed)
         for round = 1, STEPS do
           T.eq(nvim:lua("return _G.storm.step(...)", round), "")
         end
         T.eq(nvim:lua("return _G.storm.rest()"), "")
-        T.eq(nvim:lua("return _G.storm.finish(...)", ({ "undo", "keep", "mix" })[i]), "")
+        local way = FROM and math.floor(seed / 2) or i - 1
+        T.eq(nvim:lua("return _G.storm.finish(...)", ({ "undo", "keep", "mix" })[way % 3 + 1]), "")
         nvim:lua("local file = io.open('a.txt', 'wb') file:write(...) file:close() vim.cmd('edit!')", TEXT)
       end
       T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)

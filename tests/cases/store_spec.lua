@@ -37,23 +37,131 @@ T.case("two Neovims lose nothing of each other's history and drafts", function(n
   end
   T.eq(#nvim:lua("return require('cursor_agent.prompt.history').list('/proj')"), 75)
   T.eq(nvim:lua("return vim.tbl_count(require('cursor_agent.files.store').read('drafts'))"), 75)
-  T.eq(nvim:lua("return vim.fn.readdir(require('cursor_agent.files.store').dir())"), { "drafts.json", "history.json" })
+  local left = nvim:lua("return vim.fn.readdir(require('cursor_agent.files.store').dir())")
+  T.eq(left, { ".lock", "drafts.json", "history.json" })
+end)
+
+---Has another Neovim lock the store until a file `go` is there.
+---@param nvim harness.Child
+---@return vim.SystemObj
+local function lock_elsewhere(nvim)
+  nvim:lua("require('cursor_agent.files.store').update('drafts', function(all) all.a = 'one' end)")
+  local job = other_nvim(
+    nvim,
+    ([[
+      local dir, base = require("cursor_agent.files.store").dir(), %q
+      unlock = assert(require("cursor_agent.bridge").lock(dir .. "/.lock"))
+      vim.fn.writefile({}, base .. "/held")
+      vim.wait(60000, function() return vim.uv.fs_stat(base .. "/go") ~= nil end, 5)
+    ]]):format(nvim.dir)
+  )
+  nvim:wait(function()
+    return vim.uv.fs_stat(nvim.dir .. "/held") ~= nil
+  end, "it is locked")
+  return job
+end
+
+local ADD = "require('cursor_agent.prompt.history').add('/proj', ..., {})"
+local LIST = "return require('cursor_agent.prompt.history').list('/proj')"
+
+---@param nvim harness.Child
+---@return string
+local function on_disk(nvim)
+  local file = io.open(nvim.dir .. "/home/.local/state/nvim/cursor-agent/history.json", "rb")
+  local text = file and file:read("*a") or ""
+  if file then
+    file:close()
+  end
+  return text
+end
+
+T.case("what another Neovim keeps from being saved is there at once, and saved when it lets go", function(nvim)
+  local job = lock_elsewhere(nvim)
+  nvim:lua(ADD, "first")
+  nvim:lua(ADD, "second")
+  T.eq(nvim:lua(LIST), { { text = "first" }, { text = "second" } })
+  T.eq(on_disk(nvim), "", "not over what the other one is writing")
+  vim.fn.writefile({}, nvim.dir .. "/go")
+  job:wait()
+  nvim:wait(function()
+    return on_disk(nvim):find("second", 1, true) ~= nil
+  end, "it is saved")
+  T.eq(nvim:lua(LIST), { { text = "first" }, { text = "second" } })
+end)
+
+T.case("leaving waits for another Neovim that is saving", function(nvim)
+  local job = lock_elsewhere(nvim)
+  nvim:lua(ADD, "last words")
+  nvim:lua_later("vim.cmd('qa!')")
+  T.ok(not vim.wait(200, function()
+    return on_disk(nvim) ~= ""
+  end))
+  vim.fn.writefile({}, nvim.dir .. "/go")
+  job:wait()
+  nvim:wait(function()
+    return on_disk(nvim):find("last words", 1, true) ~= nil
+  end, "it is saved")
 end)
 
 T.case("what a killed Neovim left locked is used again", function(nvim)
+  local job = lock_elsewhere(nvim)
+  job:kill("sigkill")
+  job:wait()
+  nvim:lua(ADD, "after it")
+  T.contains(on_disk(nvim), "after it")
+end)
+
+T.case("what another Neovim writes meanwhile stays where there are no locks", function(nvim)
+  nvim:lua(ADD, "first")
+  -- As where the file system has no locks, or the one that has it takes longer than Neovim may when it ends.
+  nvim:lua([[
+    local path = require("cursor_agent.files.store").dir() .. "/.lock"
+    assert(vim.uv.fs_unlink(path))
+    assert(vim.uv.fs_mkdir(path, 448))
+  ]])
   nvim:lua([[
     local store = require("cursor_agent.files.store")
-    store.update("drafts", function(all) all.a = "one" end)
-    local file = assert(io.open(store.dir() .. "/drafts.json.lock", "wb"))
-    -- No process has this number.
-    file:write("999999999")
-    file:close()
-    local began = vim.uv.hrtime()
-    store.update("drafts", function(all) all.b = "two" end)
-    _G.took = (vim.uv.hrtime() - began) / 1e6
+    _G.runs = 0
+    store.update("history", function(all)
+      _G.runs = _G.runs + 1
+      if _G.runs <= 2 then
+        -- Another Neovim is quicker.
+        local theirs = vim.deepcopy(all)
+        table.insert(theirs["/proj"], "theirs " .. _G.runs)
+        store.write("history", theirs)
+      end
+      table.insert(all["/proj"], "mine")
+    end)
   ]])
-  T.eq(nvim:lua("return require('cursor_agent.files.store').read('drafts')"), { a = "one", b = "two" })
-  T.ok(nvim:lua("return _G.took") < 100, "it does not wait")
+  local texts = vim.tbl_map(function(entry)
+    return entry.text
+  end, nvim:lua(LIST))
+  T.eq(texts, { "first", "theirs 1", "theirs 2", "mine" })
+end)
+
+T.case("two Neovims that make the same directories at once are no error", function(nvim)
+  local base = nvim.dir .. "/made/at/once"
+  local code = ([[
+    local private = require("cursor_agent.files.private")
+    local dir = %q
+    vim.fn.writefile({}, ("%%s/ready%%d"):format(dir, vim.uv.os_getpid()))
+    while not vim.uv.fs_stat(dir .. "/go") do end
+    for i = 1, 60 do
+      local ok, why = private.make_dir(("%s/%%d/a/b/c/d/e/f"):format(i))
+      if not ok then
+        io.stderr:write(why, "\n")
+      end
+    end
+  ]]):format(nvim.dir, base)
+  local jobs = { other_nvim(nvim, code), other_nvim(nvim, code) }
+  nvim:wait(function()
+    return #vim.fn.glob(nvim.dir .. "/ready*", true, true) == 2
+  end, "both")
+  vim.fn.writefile({}, nvim.dir .. "/go")
+  for _, job in ipairs(jobs) do
+    local done = job:wait()
+    T.eq({ done.code, done.stderr }, { 0, "" })
+  end
 end)
 
 T.case("a full disk empties neither history nor drafts, and the user is told once", function(nvim)
@@ -72,7 +180,7 @@ T.case("a full disk empties neither history nor drafts, and the user is told onc
     local said = nvim:messages():gsub("\n", " ")
     T.contains(said, "the prompts you sent could not be saved")
     T.eq(select(2, said:gsub("could not be saved", "")), 1, "once")
-    T.eq(nvim:lua("return vim.fn.readdir(...)", dir), { "history.json" })
+    T.eq(nvim:lua("return vim.fn.readdir(...)", dir), { ".lock", "history.json" })
   end)
 end)
 

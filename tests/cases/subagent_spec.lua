@@ -329,7 +329,7 @@ T.case("a permission names the subagent, also when the turn is over", { width = 
   end, "the permission")
   T.eq(decision.subagent, "Deploy the site")
   T.eq(nvim:status().state, "waiting")
-  nvim:wait_screen('subagent "Deploy the site" asks to run a command')
+  nvim:wait_screen('subagent "Deploy the site"')
   nvim:wait_screen("needs approval")
   nvim:keys("<Esc>")
   nvim:cmd("redrawstatus!")
@@ -339,7 +339,7 @@ T.case("a permission names the subagent, also when the turn is over", { width = 
     return nvim:lua("return vim.bo.filetype") == "cursoragent-decision"
   end, "the card to be entered")
   -- Keys typed before are not meant for it.
-  vim.uv.sleep(nvim:lua("return require('cursor_agent.decide').SETTLE_MS + 10"))
+  nvim:wait_card()
   nvim:keys("a")
   nvim:wait(function()
     return #agent:notes("over") > 0
@@ -401,7 +401,7 @@ T.case("today's Cursor: two helpers, one of them in the background", { width = 1
   nvim:wait_state("idle")
   nvim:prompt("where are the notes?")
   nvim:wait_turns(1)
-  nvim:wait_screen('subagent "Check the spelling" asks to run a command')
+  nvim:wait_screen('subagent "Check the spelling"')
   nvim:wait_screen("ctx 24%")
   T.eq(agent:answers("cursor/task")[1].result.outcome.outcome, "completed")
   local tasks = nvim:lua([[

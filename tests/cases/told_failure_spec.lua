@@ -60,7 +60,7 @@ T.case("each failure says what to do, also in the notification", { width = 120 }
       return nvim:messages():find(row[2], 1, true)
     end, "the notification of " .. row[1])
   end
-  T.contains(nvim:messages(), "failed: ")
+  T.contains(nvim:messages(), "failed (go): ")
 end)
 
 T.case("an answer about errors is an answer", { width = 100 }, function(nvim)

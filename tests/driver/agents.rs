@@ -129,7 +129,7 @@ fn a_program_that_cannot_be_run_says_what_to_do() {
             None,
             Some("curl https://example.com/install | bash")
         ),
-        "demo: could not run `no-such-agent acp`: there is no program no-such-agent\n  curl https://example.com/install | bash\n  :CursorAgent restart tries again · :checkhealth cursor_agent"
+        "demo: could not run `no-such-agent acp`: `no-such-agent` is not on your PATH\n  curl https://example.com/install | bash\n  :CursorAgent restart tries again · :checkhealth cursor_agent"
     );
     assert!(open("no-such-agent", None, None).contains("set agents.demo.command to where it is"));
     let error = open("HERE/no-program", None, None);
@@ -245,7 +245,7 @@ fn shutdown_waits_for_no_agent_that_stays_and_leaves_nothing() {
     let refused = editor
         .driver
         .with(|engine| engine.open(Default::default(), Wanted::default()));
-    assert_eq!(refused, Err("Neovim is closing".to_owned()));
+    assert_eq!(refused, Err(engine::Error::Closing));
 }
 
 #[test]

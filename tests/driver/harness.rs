@@ -147,7 +147,7 @@ impl Editor {
             editor.mirror.pending.keys().next().copied()
         });
         self.driver
-            .with(|engine| engine.answer(DecisionId(id), &answer, "user"))
+            .with(|engine| engine.answer(DecisionId(id), &answer, None))
             .unwrap();
     }
 

@@ -16,6 +16,7 @@ local SETTLED_MS = 400
 ---@field work string the directory Neovim was started in
 ---@field screen_state harness.Screen
 ---@field private root string
+---@field private opts harness.ChildOptions
 ---@field private rpc harness.Rpc
 ---@field private deadline integer uv.now() after which nothing is waited for
 local Child = {}
@@ -33,7 +34,14 @@ Child.__index = Child
 ---@field needs (fun(): string?)? sets up what is not part of the project; says what is missing when the case cannot run
 ---@field needs_ms integer? how long that may take
 
----@param opts { dir: string, root: string, mark: table<string, string>, deadline: integer, case: harness.CaseOptions }
+---@class harness.ChildOptions
+---@field dir string
+---@field root string
+---@field mark table<string, string>
+---@field deadline integer
+---@field case harness.CaseOptions
+
+---@param opts harness.ChildOptions
 ---@return harness.Child
 function Child.start(opts)
   local case = opts.case
@@ -84,6 +92,7 @@ vim.o.swapfile = false
     root = opts.root,
     deadline = opts.deadline,
     screen_state = screen,
+    opts = opts,
   }, Child)
   self.rpc = Rpc.spawn(vim.list_extend(command, case.args or {}), {
     env = env,
@@ -98,6 +107,12 @@ vim.o.swapfile = false
   self:api("nvim_ui_attach", width, height, { rgb = true, ext_linegrid = true, ext_hlstate = true })
   self:wait("vim.v.vim_did_enter == 1", "Neovim to start")
   return self
+end
+
+---Starts Neovim again in the same place, after it has ended.
+function Child:again()
+  local new = Child.start(self.opts)
+  self.rpc, self.screen_state = new.rpc, new.screen_state
 end
 
 ---@return integer
@@ -244,6 +259,12 @@ function Child:wait_turns(count, timeout_ms)
   end, ("the end of turn %d"):format(count), timeout_ms)
 end
 
+---Waits until a decision is on the screen and keys are taken for answers to it.
+---@param timeout_ms integer?
+function Child:wait_card(timeout_ms)
+  self:wait("require('cursor_agent.decide').takes_keys()", "a decision that takes keys", timeout_ms)
+end
+
 ---The texts of the conversation's entries of one kind, oldest first.
 ---@param kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
 ---@return string[]
@@ -355,8 +376,11 @@ end
 ---Compares the screen with tests/screenshots/NAME.txt, waiting for it to become so.
 ---@param name string
 ---@param timeout_ms integer?
-function Child:expect_screen(name, timeout_ms)
-  self:cmd("redraw")
+---@param prompting boolean? Neovim prompts, and answers nothing else
+function Child:expect_screen(name, timeout_ms, prompting)
+  if not prompting then
+    self:cmd("redraw")
+  end
   if reference.updating() then
     reference.update(self.root, name, self:settled_picture())
     return

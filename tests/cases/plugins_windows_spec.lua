@@ -1,0 +1,163 @@
+-- What `:edit` and other plugins open in a window of the chat, and plugins that scroll and draw there.
+
+local T = require("harness")
+
+local OPTS = {
+  width = 120,
+  height = 24,
+  files = { ["a.lua"] = "a1\na2\na3\n", ["b.lua"] = "b1\nb2\nb3\n", ["dir/c.lua"] = "c1\n" },
+}
+
+---@param nvim harness.Child
+---@param options table?
+local function start(nvim, options)
+  nvim:use(T.agent({ turns = { { { text = "Hello." } }, { { chunks = { count = 200, text = "line\n" } } } } }), options)
+  nvim:cmd("edit a.lua")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:prompt("go")
+  nvim:wait_turns(1)
+  nvim:keys("<Esc>")
+  nvim:wait("vim.api.nvim_get_mode().mode == 'n'", "Normal mode")
+end
+
+---The names of the buffers in the tab's windows, from left to right.
+---@param nvim harness.Child
+---@return string[]
+local function shown(nvim)
+  return nvim:lua([[
+    return vim.tbl_map(function(win)
+      local name = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
+      return name:match("^cursor%-agent://%d+/%a+") or vim.fs.basename(name)
+    end, vim.api.nvim_tabpage_list_wins(0))
+  ]])
+end
+
+---@param nvim harness.Child
+---@param file string
+local function expect_moved(nvim, file)
+  nvim:wait(function()
+    return vim.deep_equal(shown(nvim), { file, "cursor-agent://1/chat", "cursor-agent://1/prompt" })
+  end, file .. " in the code window and the chat back")
+  T.eq(nvim:lua("return vim.fs.basename(vim.api.nvim_buf_get_name(0))"), file)
+  T.eq(nvim:lua("return vim.v.errmsg"), "")
+  nvim:wait_screen("Hello.")
+end
+
+for _, kind in ipairs({ "chat", "prompt" }) do
+  T.case("a file opened in the " .. kind .. " is in the code window, and the chat is back", OPTS, function(nvim)
+    start(nvim)
+    local function enter()
+      nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/" .. kind .. "'))")
+    end
+    enter()
+    nvim:keys(":edit b.lua<CR>")
+    expect_moved(nvim, "b.lua")
+    enter()
+    nvim:keys(":buffer a.lua<CR>")
+    expect_moved(nvim, "a.lua")
+    -- As pickers do it: the buffer, then the cursor.
+    enter()
+    nvim:lua([[
+      local buf = vim.fn.bufadd("b.lua")
+      vim.fn.bufload(buf)
+      vim.bo[buf].buflisted = true
+      vim.api.nvim_win_set_buf(0, buf)
+      vim.api.nvim_win_set_cursor(0, { 3, 1 })
+    ]])
+    expect_moved(nvim, "b.lua")
+    T.eq(nvim:lua("return vim.api.nvim_win_get_cursor(0)"), { 3, 1 })
+    -- The chat goes on: it takes a prompt, and its window has its options.
+    enter()
+    local column = kind == "chat" and " " or "%#CursorAgentFrame#│ "
+    T.eq(nvim:lua("return { vim.wo.number, vim.wo.statuscolumn, vim.wo.signcolumn }"), { true, column, "no" })
+    nvim:prompt("more")
+    nvim:wait_turns(2)
+    nvim:wait("vim.fn.line('w$', vim.fn.bufwinid('cursor-agent://1/chat')) > 190", "the chat to follow its text")
+  end)
+end
+
+T.case("a file browser that takes over the window is moved too", OPTS, function(nvim)
+  -- oil.nvim: a directory becomes a buffer of its own, with buftype acwrite, wiped when it is hidden.
+  nvim:lua([[
+    vim.api.nvim_create_user_command("Browse", function()
+      local buf = vim.api.nvim_create_buf(false, false)
+      vim.api.nvim_buf_set_name(buf, "oil:///dir")
+      vim.bo[buf].buftype, vim.bo[buf].bufhidden = "acwrite", "wipe"
+      vim.api.nvim_buf_set_lines(buf, 0, -1, false, { "c.lua" })
+      vim.api.nvim_win_set_buf(0, buf)
+    end, {})
+  ]])
+  start(nvim)
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:keys(":Browse<CR>")
+  expect_moved(nvim, "dir")
+  T.eq(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), { "c.lua" })
+  T.eq(nvim:lua("return vim.bo.bufhidden"), "wipe")
+end)
+
+T.case("without a code window a file opened in the chat gets one", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("1wincmd w | close")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:keys(":edit b.lua<CR>")
+  expect_moved(nvim, "b.lua")
+end)
+
+T.case("a chat in a float makes room for a file opened in it", OPTS, function(nvim)
+  start(nvim, { window = { position = "float" } })
+  nvim:keys(":edit b.lua<CR>")
+  nvim:wait(function()
+    return vim.deep_equal(shown(nvim), { "b.lua" })
+  end, "the file alone")
+  nvim:cmd("CursorAgent open")
+  nvim:wait_screen("Hello.")
+end)
+
+---snacks.scroll and mini.animate: a window that was scrolled is put back, and moved there in steps.
+local SCROLLER = [[
+  local at = {}
+  vim.api.nvim_create_autocmd("WinScrolled", {
+    callback = function()
+      for id in pairs(vim.v.event) do
+        local win = tonumber(id)
+        local buf = win and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win)
+        if buf and vim.b[buf].snacks_scroll ~= false and vim.b[buf].minianimate_disable ~= true then
+          _G.animated = _G.animated or vim.b[buf].cursor_agent_key
+          local target = vim.api.nvim_win_call(win, vim.fn.winsaveview)
+          vim.api.nvim_win_call(win, function() vim.fn.winrestview({ topline = at[win] or 1, lnum = at[win] or 1 }) end)
+          at[win] = target.topline
+        end
+      end
+    end,
+  })
+]]
+
+T.case("plugins that scroll smoothly leave the chat alone: it follows its text", OPTS, function(nvim)
+  nvim:lua(SCROLLER)
+  start(nvim)
+  nvim:prompt("more")
+  nvim:wait_turns(2)
+  nvim:wait("vim.fn.line('w$', vim.fn.bufwinid('cursor-agent://1/chat')) > 190", "the chat to follow its text")
+  T.eq(nvim:lua("return _G.animated"), nil)
+  for _, name in ipairs({ "chat", "prompt" }) do
+    local buf = nvim:lua("return vim.fn.bufnr('cursor-agent://1/" .. name .. "')")
+    T.eq(nvim:lua("return { vim.b[...].snacks_indent, vim.b[...].miniindentscope_disable }", buf), { false, true })
+  end
+end)
+
+---lualine, as far as extensions go: their winbar is put on windows of their filetypes, else its own.
+T.case("the lualine extension has the chat's winbar and title", OPTS, function(nvim)
+  start(nvim)
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  local texts = nvim:lua([[
+    local extension = require("lualine.extensions.cursor_agent")
+    assert(vim.list_contains(extension.filetypes, vim.bo.filetype))
+    local bar = extension.winbar.lualine_c[1]
+    assert(bar.cond())
+    local title = extension.sections.lualine_a[1]()
+    return { vim.api.nvim_eval_statusline(bar[1](), {}).str, vim.api.nvim_eval_statusline(title, {}).str }
+  ]])
+  T.contains(texts[1], "test")
+  T.ok(texts[2] ~= "", "a title")
+end)

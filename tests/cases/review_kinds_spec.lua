@@ -1,0 +1,179 @@
+-- Files of every kind that an agent's command changed, undone by keys in the list of changes: each comes back byte for byte.
+
+local T = require("harness")
+
+---@class review_kinds.Kind
+---@field [1] string? its bytes before; nothing: there is none
+---@field [2] string? and after
+---@field mode [integer, integer]? before and after
+---@field link [string, string]? where it leads, before and after
+
+---@type table<string, review_kinds.Kind>
+local KINDS = {
+  ["created.txt"] = { nil, "new\n" },
+  ["created-empty.txt"] = { nil, "" },
+  ["deleted.txt"] = { "one\ntwo\n", nil },
+  ["deleted-binary"] = { "\0\1\2\255", nil },
+  ["moved-from.txt"] = { "moved\nlines\n", nil },
+  ["moved-to.txt"] = { nil, "moved\nlines\n" },
+  ["binary"] = { "\127ELF\0\1\n\0\255\254", "\127ELF\0\2\n\n\0" },
+  ["turned-binary"] = { "text\n", "text\0\n" },
+  ["latin1.txt"] = { "caf\233\nna\239ve\n", "caf\233\nNA\207VE\nmore\n" },
+  ["utf16le.txt"] = { "\255\254a\0\n\0b\0\n\0", "\255\254a\0\n\0B\0\n\0" },
+  ["utf16be.txt"] = { "\254\255\0a\0\n\0b\0\n", "\254\255\0a\0\n\0B\0\n" },
+  ["bom.txt"] = { "\239\187\191one\ntwo\n", "\239\187\191one\n2\n" },
+  ["bom-lost.txt"] = { "\239\187\191one\ntwo\n", "one\ntwo\n" },
+  ["crlf.txt"] = { "one\r\ntwo\r\n", "one\r\n2\r\nthree\r\n" },
+  ["crlf-lost.txt"] = { "one\r\ntwo\r\n", "one\ntwo\n" },
+  ["mixed.txt"] = { "one\r\ntwo\nthree\r\n", "one\r\n2\nthree\r\n" },
+  ["no-eol.txt"] = { "one\ntwo", "one\n2" },
+  ["eol-added.txt"] = { "one\ntwo", "one\ntwo\n" },
+  ["eol-lost.txt"] = { "one\ntwo\n", "one\ntwo" },
+  ["emptied.txt"] = { "one\ntwo\n", "" },
+  ["filled.txt"] = { "", "one\n" },
+  ["script.sh"] = { "#!/bin/sh\necho\n", "#!/bin/sh\nexit\n", mode = { 493, 420 } },
+  ["only-mode.sh"] = { "#!/bin/sh\n", "#!/bin/sh\n", mode = { 493, 420 } },
+  ["link"] = { link = { "target.txt", "crlf.txt" } },
+}
+
+---Runs in the child: the files as they are to be, and as they are.
+local WORLD = [[
+  local kinds = ...
+  local function path(name)
+    return vim.fs.joinpath(_G.work, name)
+  end
+  _G.work = vim.uv.cwd()
+
+  function _G.put(which)
+    for name, kind in pairs(kinds) do
+      local bytes = kind.bytes[which]
+      if kind.link then
+        os.remove(path(name))
+        assert(vim.uv.fs_symlink(kind.link[which], path(name)))
+      elseif bytes == nil or bytes == vim.NIL then
+        os.remove(path(name))
+      else
+        local file = assert(io.open(path(name), "wb"))
+        file:write(bytes)
+        file:close()
+        if kind.mode then
+          assert(vim.uv.fs_chmod(path(name), kind.mode[which]))
+        end
+      end
+    end
+  end
+
+  -- The first of what is not as it was.
+  function _G.differs(which)
+    for name, kind in vim.spairs(kinds) do
+      local stat = vim.uv.fs_lstat(path(name))
+      if kind.link then
+        local leads = vim.uv.fs_readlink(path(name))
+        if leads ~= kind.link[which] then
+          return ("%s leads to %s"):format(name, leads)
+        end
+      else
+        local file = io.open(path(name), "rb")
+        local bytes = file and file:read("*a")
+        if file then
+          file:close()
+        end
+        local wanted = kind.bytes[which]
+        if wanted == vim.NIL then
+          wanted = nil
+        end
+        if bytes ~= wanted then
+          return ("%s: %s, not %s"):format(name, vim.inspect(bytes), vim.inspect(wanted))
+        elseif kind.mode and bit.band(stat.mode, 511) ~= kind.mode[which] then
+          return ("%s: mode %o"):format(name, stat.mode)
+        end
+      end
+    end
+    return ""
+  end
+
+  local files = require("cursor_agent.files")
+  local serve = files.serve
+  files.serve = function(request, what, ...)
+    if what.path:find("/gate$") then
+      _G.gate = request
+    else
+      serve(request, what, ...)
+    end
+  end
+]]
+
+---One turn that waits at a file, and then says that it ran a command.
+local TURN = {
+  { request = { method = "fs/read_text_file", params = { sessionId = "${session}", path = "${cwd}/gate" } } },
+  {
+    update = {
+      sessionUpdate = "tool_call",
+      toolCallId = "run",
+      title = "`make`",
+      kind = "execute",
+      status = "completed",
+      rawInput = { command = "make" },
+    },
+  },
+}
+
+---Names of the files under review.
+local FOUND = [[
+  return vim.tbl_map(function(file) return vim.fs.basename(file.path) end, require("cursor_agent.bridge").review_files())
+]]
+
+local names = vim.tbl_keys(KINDS)
+table.sort(names)
+
+for _, open in ipairs({ false, true }) do
+  T.case(
+    "comes back byte for byte, by keys, whatever kind of file it is" .. (open and ", also where it is open" or ""),
+    { width = 120, height = 40, files = { gate = "", ["target.txt"] = "target\n" }, deadline_ms = 60000 },
+    function(nvim)
+      nvim:use(T.agent({ turns = { TURN } }))
+      nvim:lua(
+        WORLD,
+        vim.tbl_map(function(kind)
+          return { bytes = { kind[1] or vim.NIL, kind[2] or vim.NIL }, mode = kind.mode, link = kind.link }
+        end, KINDS)
+      )
+      nvim:lua("_G.put(1)")
+      if open then
+        for name, kind in vim.spairs(KINDS) do
+          if kind[1] then
+            nvim:cmd("edit " .. name)
+          end
+        end
+      end
+      nvim:cmd("CursorAgent")
+      nvim:wait_state("idle")
+      nvim:prompt("edit it")
+      nvim:wait("_G.gate ~= nil", "the turn")
+      nvim:lua([[
+        _G.put(2)
+        require("cursor_agent.bridge").reply(_G.gate, { ok = true, content = "" })
+      ]])
+      nvim:wait_turns(1)
+      nvim:lua(
+        ("vim.wait(8000, function() return #require('cursor_agent.bridge').review_files() == %d end)"):format(#names)
+      )
+      T.eq(nvim:lua(FOUND), names)
+      nvim:keys("<Esc>:CursorAgent review<CR>")
+      nvim:wait("vim.bo.filetype == 'cursoragent-review'", "the list")
+      for left = vim.tbl_count(KINDS) - 1, 0, -1 do
+        nvim:keys("ggu")
+        nvim:wait(("#require('cursor_agent.bridge').review_files() == %d"):format(left), left .. " left")
+      end
+      T.eq(nvim:lua("return _G.differs(1)"), "")
+      T.eq(
+        nvim:lua([[
+        return vim.tbl_map(vim.api.nvim_buf_get_name, vim.tbl_filter(function(buf)
+          return vim.bo[buf].modified and vim.bo[buf].buftype == ""
+        end, vim.api.nvim_list_bufs()))
+      ]]),
+        {}
+      )
+    end
+  )
+end
