@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(TARGET_DIR)/release
 # Cargo decides what is out of date: its targets are never up to date for make.
-.PHONY: build demo test test-rust test-e2e screenshots bench doc pictures lint fmt tools clean help
+.PHONY: build demo test test-rust test-e2e screenshots bench fuzz soak doc pictures lint fmt tools clean help
 
 ifeq ($(shell uname -s),Darwin)
 BUILT_LIBRARY := $(RELEASE)/libcursor_agent.dylib
@@ -47,6 +47,12 @@ screenshots: build ## write the reference screenshots again; CASE=text, then rea
 
 bench: build ## print how long the chat blocks the editor, beside a plain client; CASE=text, NVIM=path
 	@scripts/bench "$(CASE)"
+
+fuzz: build ## run each fuzz target for a minute; CASE=text for some, FUZZ_SECONDS=N
+	@scripts/fuzz "$(CASE)"
+
+soak: build ## ten chats at once for half an hour: nothing may grow; SOAK_MINUTES=N, NVIM=path
+	@scripts/soak
 
 doc: build ## write doc/cursor-agent.txt again from scripts/help.txt and the code
 	@"$$(scripts/nvims any)" --clean -l scripts/help.lua

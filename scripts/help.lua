@@ -11,6 +11,8 @@ local presets = require("cursor_agent.agents.presets")
 
 local WIDTH = 78
 local BUFFERS = {
+  "waiting",
+  "global",
   "chat",
   "prompt",
   "queue",
@@ -108,6 +110,31 @@ function make.commands()
   return table.concat(out, "\n")
 end
 
+---What people do all day, by where the key works.
+local FIRST_KEYS = {
+  { "prompt", "In the prompt ~", { "send", "send-now", "cancel", "cycle-mode" } },
+  { "waiting", "Anywhere, while a card is shown ~", { "accept", "reject" } },
+  {
+    "chat",
+    "In the chat, and in the prompt in Normal mode ~",
+    { "decisions", "new", "sessions", "resume", "review", "todos", "model", "help" },
+  },
+  { "code", "In a file with changes to review ~", { "hunk-next", "hunk-prev", "hunk-keep", "hunk-undo", "comment" } },
+}
+
+function make.keys()
+  local out = {}
+  for _, group in ipairs(FIRST_KEYS) do
+    out[#out + 1] = group[2]
+    for _, action in ipairs(actions.list) do
+      if vim.list_contains(group[3], action.name) then
+        out[#out + 1] = ("    %-12s %s"):format(table.concat(action.keys[group[1]], " "), action.desc)
+      end
+    end
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
 function make.mappings()
   local out = {}
   for _, action in ipairs(actions.list) do
@@ -120,8 +147,7 @@ function make.mappings()
         keys[#keys + 1] = ("%s %s"):format(kind, table.concat(own, " "))
       end
     end
-    out[#out + 1] = wrap("Default: " .. (#keys > 0 and table.concat(keys, ", ") or "no key") .. ".", "        ")
-    out[#out + 1] = ("        Example: `:nmap <F5> <Plug>(cursor-agent-%s)`\n"):format(action.name)
+    out[#out + 1] = wrap("Default: " .. (#keys > 0 and table.concat(keys, ", ") or "no key") .. ".", "        ") .. "\n"
   end
   return table.concat(out, "\n")
 end
@@ -157,6 +183,50 @@ function make.highlights()
     out[#out + 1] = ("        Example: `:highlight link %s Title`"):format(name)
   end
   return table.concat(out, "\n")
+end
+
+---Rows as a table, each column as wide as its widest cell.
+---@param rows string[][]
+---@return string
+local function columns(rows)
+  local width = {} ---@type integer[]
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      width[i] = math.max(width[i] or 0, #cell)
+    end
+  end
+  return table.concat(
+    vim.tbl_map(function(row)
+      local cells = {} ---@type string[]
+      for i, cell in ipairs(row) do
+        cells[i] = i < #row and cell .. (" "):rep(width[i] - #cell) or cell
+      end
+      return "    " .. table.concat(cells, "  ")
+    end, rows),
+    "\n"
+  )
+end
+
+function make.table()
+  local rows = { { "NAME", "COMMAND", "LOGIN" } }
+  for _, row in ipairs(presets.rows()) do
+    rows[#rows + 1] = { row.name, row.command, row.login }
+  end
+  return columns(rows)
+end
+
+function make.abilities()
+  local rows = { { "NAME", "CAN" } }
+  for _, row in ipairs(presets.rows()) do
+    rows[#rows + 1] = { row.name, row.can }
+  end
+  return columns(rows)
+end
+
+function make.companions()
+  return columns(vim.tbl_map(function(one)
+    return { one.name, one.how }
+  end, presets.companions))
 end
 
 function make.agents()

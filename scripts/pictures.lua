@@ -25,6 +25,7 @@ local read = tool("r", {
   title = "Read src/parser.rs",
   kind = "read",
   locations = { { path = "src/parser.rs", line = 1 } },
+  content = { { type = "content", content = { type = "text", text = "//! Parses lists of expressions.\n" } } },
 })
 local edit = tool("e", {
   title = "Edit src/parser.rs",
@@ -148,6 +149,134 @@ local scenes = {
   },
 }
 
+---The file as the agent leaves it: two places changed.
+local function edited()
+  local text = table.concat(vim.fn.readfile("src/parser.rs"), "\n") .. "\n"
+  local first, last = text:find(OLD, 1, true)
+  assert(first and last, "the picture's file has changed")
+  return "//! Lists may end with a comma.\n" .. text:sub(1, first - 1) .. NEW .. text:sub(last + 1)
+end
+
+local on_disk = {
+  {
+    update = {
+      sessionUpdate = "tool_call",
+      toolCallId = "e",
+      title = "Edit src/parser.rs",
+      kind = "edit",
+      status = "in_progress",
+      locations = { { path = "src/parser.rs" } },
+    },
+  },
+  { wait_ms = 300 },
+  { write_file = { path = "src/parser.rs", text = edited() } },
+  {
+    update = {
+      sessionUpdate = "tool_call_update",
+      toolCallId = "e",
+      status = "completed",
+      content = { { type = "diff", path = "src/parser.rs", oldText = OLD, newText = NEW } },
+    },
+  },
+}
+
+scenes.review = {
+  prompt = "Make the parser accept trailing commas",
+  steps = steps(on_disk, { { text = "A trailing comma is now fine.\n" } }),
+  ready = function(agent)
+    return agent.status().state == "idle" and #agent.hunks() > 0
+  end,
+  keys = { "<C-w>h", "gg", "]h" },
+}
+scenes.chats = {
+  prompt = "Make the parser accept trailing commas",
+  steps = steps(read, { { text = "Done.\n" } }),
+  ready = function(agent)
+    return agent.status().state == "idle"
+  end,
+  more = { "Update the docs of the lexer", "Rename the crate" },
+  keys = { ":CursorAgent sessions<CR>" },
+}
+scenes.cloud = {
+  prompt = "Make the parser accept trailing commas",
+  steps = { { text = "Done.\n" } },
+  ready = function(agent)
+    return agent.status().state == "idle"
+  end,
+  keys = { ":CursorAgent close<CR>", ":CursorAgent cloud<CR>" },
+}
+-- Ask, approve, look at the diff, take one change back: typed as a person does, and filmed.
+scenes.tour = {
+  steps = steps(
+    {
+      { wait_ms = 500 },
+      { thought = "Lists are parsed until the bracket closes; commas are never eaten." },
+      { wait_ms = 900 },
+      { text = "Lists are parsed in `Parser::list`. " },
+      { wait_ms = 300 },
+      { text = "It never looks for a comma, so I will let it eat one after each item.\n\n" },
+      { wait_ms = 500 },
+    },
+    read,
+    { { wait_ms = 300 } },
+    on_disk,
+    {
+      { wait_ms = 900 },
+      {
+        permission = {
+          toolCall = { toolCallId = "p", title = "`cargo test parser`", kind = "execute", status = "pending" },
+        },
+      },
+      { wait_ms = 400 },
+      {
+        update = {
+          sessionUpdate = "tool_call_update",
+          toolCallId = "p",
+          status = "completed",
+          content = test[#test].update.content,
+        },
+      },
+      { wait_ms = 300 },
+      { text = "A trailing comma is now fine, and all 14 tests pass.\n" },
+    }
+  ),
+  film = function(agent, type, wait, done)
+    type("Make the parser accept trailing commas", function()
+      type("<C-s>", function()
+        wait(
+          function()
+            return #agent.pending() > 0
+          end,
+          1800,
+          function()
+            type("<M-y>", function()
+              wait(
+                function()
+                  return agent.status().state == "idle"
+                end,
+                1500,
+                function()
+                  type({ "<Esc>", "<C-w>k", "<C-w>h", "gg", "]h" }, function()
+                    vim.defer_fn(function()
+                      type({ "<M-k>" }, function()
+                        vim.defer_fn(function()
+                          type({ "]h", "<M-u>" }, function()
+                            vim.defer_fn(done, 1500)
+                          end)
+                        end, 900)
+                      end)
+                    end, 1200)
+                  end)
+                end
+              )
+            end)
+          end
+        )
+      end)
+    end)
+  end,
+}
+
 local scene = scenes[vim.env.SCENE or "chat"]
 local scenario = vim.fn.tempname() .. ".json"
 vim.fn.writefile({ vim.json.encode({ turns = { scene.steps } }) }, scenario)
@@ -175,8 +304,54 @@ local function once(condition, go)
   )
 end
 
+local function ready()
+  vim.fn.writefile({}, assert(vim.env.READY))
+end
+
+---Types a text key by key, or one key after the other, as fast as a person.
+---@param keys string|string[]
+---@param on_end fun()
+local function type_keys(keys, on_end)
+  local list = keys
+  if type(keys) == "string" then
+    list = keys:find("^<") and { keys } or vim.split(keys, "")
+  end
+  local pause = #list > 6 and 45 or 350
+  local function next_key(i)
+    if not list[i] then
+      return vim.defer_fn(on_end, 300)
+    end
+    vim.api.nvim_input(list[i] == "<" and "<lt>" or list[i])
+    vim.defer_fn(function()
+      next_key(i + 1)
+    end, pause)
+  end
+  next_key(1)
+end
+
+local function film()
+  local agent = require("cursor_agent")
+  agent.open()
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "CursorAgentReady",
+    once = true,
+    callback = function()
+      vim.defer_fn(function()
+        assert(scene.film)(agent, type_keys, function(condition, pause, go)
+          once(condition, function()
+            vim.defer_fn(go, pause)
+          end)
+        end, ready)
+      end, 800)
+    end,
+  })
+end
+
 vim.api.nvim_create_autocmd("VimEnter", {
   callback = vim.schedule_wrap(function()
+    if scene.film then
+      return film()
+    end
     local agent = require("cursor_agent")
     agent.open({ enter = false })
     vim.cmd("normal! 15G")
@@ -188,6 +363,9 @@ vim.api.nvim_create_autocmd("VimEnter", {
       end,
     })
     agent.prompt(scene.prompt)
+    for _, prompt in ipairs(scene.more or {}) do
+      agent.prompt(prompt, { session = agent.new({ open = false }), open = false })
+    end
     once(function()
       return started and (scene.decision and #agent.pending() > 0 or scene.ready and scene.ready(agent))
     end, function()
@@ -196,9 +374,9 @@ vim.api.nvim_create_autocmd("VimEnter", {
           vim.cmd("CursorAgent decisions")
           vim.api.nvim_input("<CR>")
         end
-        vim.defer_fn(function()
-          vim.fn.writefile({}, assert(vim.env.READY))
-        end, 1500)
+        type_keys(scene.keys or {}, function()
+          vim.defer_fn(ready, 1200)
+        end)
       end, 800)
     end)
   end),

@@ -10,11 +10,11 @@ local MAY_KNOW = {
   render = {},
   colour = { "bridge", "notify", "render" },
   window = { "bridge", "chat.registry", "colour", "config", "keys", "notify", "render" },
-  keys = { "bridge", "colour", "config", "notify", "render", "window" },
+  keys = { "bridge", "chat.registry", "colour", "config", "notify", "render", "window" },
 }
 
 ---What joins everything: no room may know it.
-local TOP = { "", "parts", "actions", "command", "health", "completion.blink", "completion.cmp" }
+local TOP = { "", "parts", "actions", "command", "health" }
 
 ---Modules whose names may stand outside `bridge/`: those that hold the library are not among them.
 local OPEN_BRIDGE = { [""] = true, clock = true, events = true, paths = true, redact = true }
