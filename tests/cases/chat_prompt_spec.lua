@@ -226,7 +226,9 @@ local function paste(nvim, text, count)
     pasted[i] = text .. i
   end
   nvim:lua("vim.api.nvim_paste(..., true, -1)", table.concat(pasted, "\n"))
-  nvim:wait_screen(("%d lines]"):format(count))
+  nvim:wait(function()
+    return table.concat(lines(nvim), "\n"):find((": %d lines]"):format(count), 1, true)
+  end, "the label of the paste")
   return table.concat(pasted, "\n")
 end
 

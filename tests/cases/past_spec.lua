@@ -182,6 +182,8 @@ T.case("past chats are completed, loaded, named and deleted by commands", { widt
   nvim:wait_screen("Delete “The lexer” for good?")
   nvim:keys("n")
   nvim:wait_screen("nothing was deleted")
+  nvim:cmd("mode")
+  nvim:wait_screen_without("for good?")
   nvim:keys(":CursorAgent delete session-1<CR>")
   nvim:wait_screen("Delete “The lexer” for good?")
   nvim:keys("y")

@@ -54,13 +54,15 @@ function Prompt:submit(text, items, editing, came_back)
   if vim.trim(text) == "" and #items == 0 then
     return nil, "there is nothing to send"
   end
-  local expanded, no_text = reusable.expand(text, self.chat.cwd, self.chat.status.commands)
+  -- The library may know more commands than were told here yet.
+  local status = bridge.status(self.chat.key) or self.chat.status
+  local expanded, no_text = reusable.expand(text, self.chat.cwd, status.commands)
   if no_text then
     return nil, no_text
   end
   text = expanded or text
   local unsaved = config.get().prompt.unsaved
-  local command = slash.command(text, self.chat.status)
+  local command = slash.command(text, status)
   if command then
     return self:submit_command(command, text, items, editing, came_back)
   elseif unsaved == "save" then
