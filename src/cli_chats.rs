@@ -7,6 +7,7 @@ use engine::sessions::entry::{Body, Entry};
 use engine::sessions::memory::{Recalled, Terminal};
 use engine::sessions::todos::{self, Todo};
 use engine::tools::diff;
+use engine::tools::kind::ToolStatus;
 use engine::tools::output::Output;
 use engine::tools::tool_call::{Content, Location, ToolCall};
 use store::cursor::chats::{self, Chat, Kind};
@@ -118,7 +119,7 @@ fn transcript(read: Conversation) -> Vec<Entry> {
                     .map(|todo| Todo {
                         id: todo.id,
                         content: todo.content,
-                        status: todo.status.to_owned(),
+                        status: todo.status.into(),
                         ..Todo::default()
                     })
                     .collect();
@@ -155,8 +156,8 @@ fn tool_call(tool: Tool) -> ToolCall {
     ToolCall {
         id: tool.id,
         title,
-        kind: tool.kind.to_owned(),
-        status: "completed".to_owned(),
+        kind: tool.kind.into(),
+        status: ToolStatus::Completed,
         name: Some(tool.name),
         locations: is_file
             .then_some(Location {

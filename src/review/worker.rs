@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use engine::sessions::session::FileChanged;
 use engine::sessions::watching::{Author, Doubt, Job, Point, Report, Said};
 use parking_lot::Mutex;
 use store::checkpoint::{self, Limits, Snapshot, Store};
@@ -200,7 +201,7 @@ struct Now {
 /// What came of a file that was seen.
 enum Became {
     /// A change of the agent's, of this kind, or none.
-    This(Option<&'static str>),
+    This(Option<FileChanged>),
     /// The file, or what is known of it, was something else before it could be told.
     Other,
 }
@@ -211,7 +212,7 @@ struct Watch {
     tell: Box<dyn Fn(Report) + Send>,
     seen: SharedSeen,
     /// What buffers took in of an agent's before it told of that.
-    taken: HashMap<PathBuf, (Author, &'static str)>,
+    taken: HashMap<PathBuf, (Author, FileChanged)>,
     turns: HashMap<Key, Turn>,
     /// Of these, those that are not over.
     running: Vec<Author>,
@@ -417,12 +418,7 @@ impl Watch {
         }
     }
 
-    fn changed(
-        &mut self,
-        author: Author,
-        path: &Path,
-        said: Option<&Said>,
-    ) -> Option<&'static str> {
+    fn changed(&mut self, author: Author, path: &Path, said: Option<&Said>) -> Option<FileChanged> {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
             let news = self.desk.lock().news(path);
@@ -514,7 +510,7 @@ impl Watch {
         self.checkpoint(author, path, before.as_ref(), &after);
         let what = before
             .as_ref()
-            .map_or("modified", |before| what(before, &after));
+            .map_or(FileChanged::Modified, |before| what(before, &after));
         let is_there = || after == Snapshot::Absent || state == workspace::state_of(path);
         // What a file that a buffer has went through meanwhile, the buffer tells.
         let (desk, old) = (&self.desk, before.as_ref());
@@ -550,7 +546,8 @@ impl Watch {
             any |= changed.is_some() || is_gone;
             // A file that was never there does not tell a denied deletion from one that found nothing.
             known &= is_same && !is_absent;
-            if let Some(state) = changed.or((is_gone && !was_told).then_some("deleted")) {
+            if let Some(state) = changed.or((is_gone && !was_told).then_some(FileChanged::Deleted))
+            {
                 (self.tell)(Report::Found {
                     author,
                     path,
@@ -761,11 +758,11 @@ fn before_by(said: &Said, after: &Snapshot) -> Option<Snapshot> {
 }
 
 /// What became of a file.
-fn what(before: &Snapshot, after: &Snapshot) -> &'static str {
+fn what(before: &Snapshot, after: &Snapshot) -> FileChanged {
     match (before, after) {
-        (_, Snapshot::Absent) => "deleted",
-        (Snapshot::Absent, _) => "created",
-        _ => "modified",
+        (_, Snapshot::Absent) => FileChanged::Deleted,
+        (Snapshot::Absent, _) => FileChanged::Created,
+        _ => FileChanged::Modified,
     }
 }
 

@@ -197,6 +197,7 @@ fn whole(number: f64) -> Option<i64> {
 }
 
 /// A string enum of the protocol: the values the schema has, and `Other` for any other.
+#[macro_export]
 macro_rules! string_enum {
     (
         $(#[$doc:meta])*
@@ -250,9 +251,15 @@ macro_rules! string_enum {
             }
         }
 
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer).map(Self::from)
+            }
+        }
+
         impl $crate::lenient::FromValue for $name {
             fn from_value(value: serde_json::Value) -> Result<Self, serde_json::Value> {
-                String::from_value(value).map(Self::from)
+                <String as $crate::lenient::FromValue>::from_value(value).map(Self::from)
             }
         }
     };
@@ -303,4 +310,6 @@ macro_rules! id_type {
     };
 }
 
-pub(crate) use {id_type, string_enum};
+pub use string_enum;
+
+pub(crate) use id_type;

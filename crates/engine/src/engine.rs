@@ -28,6 +28,7 @@ use crate::sessions::transcript::Touched;
 use crate::sessions::watching::Watched;
 use crate::text;
 use crate::tools::diff::Diff;
+use crate::tools::kind::ToolStatus;
 use crate::tools::terminals::Terminals;
 use crate::tools::tool_call::Content;
 use crate::tracked::Tracked;
@@ -751,11 +752,12 @@ impl Engine {
     }
 
     /// All tool calls of a session that have not ended are over: the turn is. Subagents that are at work go on.
-    pub(crate) fn end_tools(&mut self, key: Key, status: &str) {
+    pub(crate) fn end_tools(&mut self, key: Key, status: &ToolStatus) {
+        let completed = *status == ToolStatus::Completed;
         let Some(session) = self.sessions.get(&key) else {
             return;
         };
-        let goes_on = |at: usize| status == "completed" && session.transcript().is_at_work(at);
+        let goes_on = |at: usize| completed && session.transcript().is_at_work(at);
         let open: Vec<usize> = session
             .transcript()
             .entries()
@@ -769,19 +771,22 @@ impl Engine {
             .map(|(at, _)| at)
             .collect();
         for &at in &open {
-            self.assume_ended(key, at, status != "completed");
+            self.assume_ended(key, at, !completed);
             let session = self.sessions.get_mut(&key);
             if let Some(entry) = session.and_then(|session| session.transcript_mut().get_mut(at)) {
                 entry.done = true;
                 entry.duration_ms = Some(self.now.wall_ms.saturating_sub(entry.started_ms));
                 if let Some(tool) = entry.tool_mut() {
                     // Gemini says nothing more of a call the user said no to.
-                    let status = if tool.rejected { "cancelled" } else { status };
-                    status.clone_into(&mut tool.status);
+                    tool.status = if tool.rejected {
+                        ToolStatus::Cancelled
+                    } else {
+                        status.clone()
+                    };
                 }
             }
         }
-        if status == "completed" {
+        if completed {
             for at in open {
                 self.note_edits(key, at, &[]);
             }

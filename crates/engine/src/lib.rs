@@ -14,7 +14,7 @@
 //!   `entry.rs`, `subagents.rs` (sessions inside sessions), `todos.rs`, `context.rs` (how full the context is),
 //!   `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears), `memory.rs` (what is written down and brought
 //!   back), `stored.rs` (entries on disk), `reconcile.rs` (a replay against what is stored).
-//! - [`tools`] — tool calls: `tool_call.rs`, `tool_result.rs`, `refused.rs` (calls Cursor stopped itself), `diff.rs` (hunks,
+//! - [`tools`] — tool calls: `tool_call.rs`, `kind.rs` (what one does and how far it is), `tool_result.rs`, `refused.rs` (calls Cursor stopped itself), `diff.rs` (hunks,
 //!   and how many lines came and went; `diff_words.rs`, `diff_header.rs`), `output.rs` (text that grows, kept whole, with
 //!   what a screen shows of it), `terminals.rs` (commands run for agents, the cap on their output).
 //! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: permissions, files, terminals,

@@ -327,7 +327,7 @@
 ---@class (exact) cursor_agent.Todo
 ---@field id string The agent's id, or its place in the list when it gave none.
 ---@field content string What is to be done.
----@field status "pending"|"in_progress"|"completed"|"cancelled"|string `pending`, `in_progress`, `completed`, `cancelled`, or what the agent said.
+---@field status "pending"|"in_progress"|"completed"|"cancelled"|string How far it is.
 ---@field priority string? `high`, `medium`, `low`; ACP's plans have it, Cursor's todos do not.
 
 ---An entry.
@@ -526,7 +526,7 @@
 ---@class (exact) cursor_agent.FileChange
 ---@field path string Absolute.
 ---@field hunks cursor_agent.Hunk[] What the last reported edit did.
----@field state "created"|"modified"|"deleted"|string `created`, `modified` or `deleted`.
+---@field state "created"|"modified"|"deleted" What became of it.
 
 ---A message at a glance.
 ---@class (exact) cursor_agent.LogRow

@@ -1,6 +1,7 @@
 use super::tracked::replaced;
 use super::*;
 use engine::ids::Key;
+use engine::sessions::session::FileChanged;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -344,7 +345,7 @@ fn a_file_that_is_taken_away_while_it_is_open_comes_back_as_it_was() {
     read(&mut desk, path);
     desk.typed(path, 0, 0, &[b"mine".to_vec()]);
     wrote(&mut desk, "/f", None, Snapshot::Absent, B);
-    assert_eq!(desk.files(None)[0].state, "deleted");
+    assert_eq!(desk.files(None)[0].state, FileChanged::Deleted);
     assert_eq!(desk.undo(&all()).1[0].to, file("1\n2\n"));
 }
 

@@ -9,6 +9,7 @@ use review::{Edit, FileReview, HunkId, Text, diff};
 use store::checkpoint::Snapshot;
 
 use super::super::form::Form;
+use engine::sessions::session::FileChanged;
 use engine::sessions::watching::Author;
 
 /// What a buffer has of its file.
@@ -462,11 +463,12 @@ impl Tracked {
         }
     }
 
-    pub(super) fn state(&self) -> &'static str {
+    /// What became of it.
+    pub(super) fn changed(&self) -> FileChanged {
         match (&self.was, &self.disk) {
-            (_, Snapshot::Absent) => "deleted",
-            (Some(Snapshot::Absent), _) => "created",
-            _ => "modified",
+            (_, Snapshot::Absent) => FileChanged::Deleted,
+            (Some(Snapshot::Absent), _) => FileChanged::Created,
+            _ => FileChanged::Modified,
         }
     }
 }

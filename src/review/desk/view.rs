@@ -10,6 +10,7 @@ use store::checkpoint::Snapshot;
 use super::tracked::Tracked;
 use super::{Desk, bare};
 use engine::ids::Key;
+use engine::sessions::session::FileChanged;
 use engine::sessions::watching::Author;
 
 /// The number of a change that has no lines; hunks count from 1.
@@ -69,8 +70,8 @@ pub struct HunkView {
 pub struct FileView {
     /// Absolute.
     pub path: PathBuf,
-    /// `created`, `modified` or `deleted`.
-    pub state: &'static str,
+    /// What became of it.
+    pub state: FileChanged,
     /// How many hunks are undecided.
     pub hunks: usize,
     /// Lines added and removed by them.
@@ -122,7 +123,7 @@ impl Desk {
                     .fold((0, 0), |sum, hunk| (sum.0 + hunk.0, sum.1 + hunk.1));
                 FileView {
                     path: path.clone(),
-                    state: tracked.state(),
+                    state: tracked.changed(),
                     hunks: changes.len(),
                     added,
                     removed,

@@ -131,15 +131,43 @@ fn was(name: &str, text: &str) -> (String, Option<String>) {
 fn whether_a_call_changed_its_file_shows_on_disk() {
     for (name, act, removes, begun, changed, found) in [
         ("small", "", false, false, Some(false), None),
-        ("small", "write", false, false, Some(true), Some("modified")),
-        ("new", "write", false, true, Some(true), Some("created")),
-        ("small", "remove", true, false, Some(true), Some("deleted")),
+        (
+            "small",
+            "write",
+            false,
+            false,
+            Some(true),
+            Some(FileChanged::Modified),
+        ),
+        (
+            "new",
+            "write",
+            false,
+            true,
+            Some(true),
+            Some(FileChanged::Created),
+        ),
+        (
+            "small",
+            "remove",
+            true,
+            false,
+            Some(true),
+            Some(FileChanged::Deleted),
+        ),
         ("small", "", true, true, Some(false), None),
         ("never", "", true, true, None, None),
         // Nothing is kept of it before its call names it.
         ("big", "", false, true, Some(false), None),
         ("big", "write", false, false, None, None),
-        ("big", "remove", true, true, Some(true), Some("deleted")),
+        (
+            "big",
+            "remove",
+            true,
+            true,
+            Some(true),
+            Some(FileChanged::Deleted),
+        ),
     ] {
         let world = World::new();
         world.write("small", "old\n");
@@ -338,7 +366,7 @@ fn what_a_command_changed_is_found() {
     world.saved("mine");
     world.watcher.tell(Job::CommandEnded { author: A });
     world.done();
-    let found: Vec<(String, &str)> = world
+    let found: Vec<(String, FileChanged)> = world
         .heard
         .try_iter()
         .filter_map(|report| match report {
@@ -351,9 +379,9 @@ fn what_a_command_changed_is_found() {
     assert_eq!(
         found,
         [
-            ("edited".to_owned(), "modified"),
-            ("gone".to_owned(), "deleted"),
-            ("made".to_owned(), "created")
+            ("edited".to_owned(), FileChanged::Modified),
+            ("gone".to_owned(), FileChanged::Deleted),
+            ("made".to_owned(), FileChanged::Created)
         ]
     );
     assert_eq!(

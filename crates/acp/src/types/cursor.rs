@@ -315,6 +315,20 @@ string_enum!(
     }
 );
 
+/// An update that does not say how far a todo is leaves that as it was.
+impl Default for TodoStatus {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
+impl TodoStatus {
+    /// Whether anything is said.
+    pub fn is_said(&self) -> bool {
+        !self.as_str().is_empty()
+    }
+}
+
 /// The params of `cursor/update_todos`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateTodos {

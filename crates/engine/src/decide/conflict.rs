@@ -12,6 +12,7 @@ use crate::engine::{Engine, News};
 use crate::error::{Error, FileError, Misfit};
 use crate::ids::{DecisionId, EditorId, Key};
 use crate::screen::outbox::Wake;
+use crate::tools::kind::ToolStatus;
 
 /// What a user can choose: the id, in words, and the kind of option it is.
 const CHOICES: [(&str, &str, &str); 3] = [
@@ -60,7 +61,7 @@ impl Engine {
         if self.is_cancelling(key) || self.sessions.get(&key).is_none() {
             self.withdraw_calls(|call| (call.proc, call.ticket) == (proc, ticket));
             if let Some(at) = row {
-                self.end_row(key, at, "cancelled", false);
+                self.end_row(key, at, ToolStatus::Cancelled, false);
             }
             return self.respond(proc, ticket, Err(not_written()));
         }
@@ -114,7 +115,7 @@ impl Engine {
         if let Some(call) = self.editor.remove(&id) {
             self.push(News::Withdrawn { id }, Wake::Soon);
             if let Some(at) = call.row {
-                self.end_row(call.key, at, "cancelled", false);
+                self.end_row(call.key, at, ToolStatus::Cancelled, false);
             }
             self.respond(call.proc, call.ticket, Err(not_written()));
         }

@@ -17,6 +17,7 @@ use crate::inbound::serve::title_of;
 use crate::policy::{Action, Judged, call};
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;
+use crate::tools::kind::ToolStatus;
 use crate::tracked::Tracked;
 
 /// The decisions there are. Everyone may look; only this file adds, changes and ends them.
@@ -403,7 +404,11 @@ impl Engine {
             (&decision.subject, decision.entry, answered)
         {
             let said_no = rejected == Some(true);
-            let status = if said_no { "failed" } else { "cancelled" };
+            let status = if said_no {
+                ToolStatus::Failed
+            } else {
+                ToolStatus::Cancelled
+            };
             self.end_row(decision.key, at, status, said_no);
         }
         if let Some(entry) = decision.entry

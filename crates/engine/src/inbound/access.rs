@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::ids::{AccessId, Key, Proc};
 use crate::policy::{Action, Call, Case, Judged, call, paths};
 use crate::sessions::entry::Level;
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::terminals::wire_id;
 use crate::tools::tool_call::{Content, Location, ToolCall};
 
@@ -128,13 +129,13 @@ impl Engine {
     /// A file is to be read or written.
     pub(crate) fn access_file(&mut self, proc: Proc, ticket: Ticket, at: At, op: DiskOp) {
         let (kind, verb, path) = match &op {
-            DiskOp::Read { path, .. } => ("read", "Read", path),
-            DiskOp::Write { path, .. } => ("edit", "Write", path),
+            DiskOp::Read { path, .. } => (ToolKind::Read, "Read", path),
+            DiskOp::Write { path, .. } => (ToolKind::Edit, "Write", path),
         };
         let cwd = self.cwd_of(at.0);
         let shown = paths::below(path, &cwd, false).filter(|rest| !rest.is_empty());
         let tool = ToolCall {
-            kind: kind.to_owned(),
+            kind,
             title: format!("{verb} {}", shown.unwrap_or(path)),
             locations: vec![Location {
                 path: path.clone(),
@@ -157,7 +158,7 @@ impl Engine {
         let input = Value::Object(given);
         let line = call::command_in(&input).unwrap_or_default();
         let tool = ToolCall {
-            kind: "execute".to_owned(),
+            kind: ToolKind::Execute,
             title: format!("`{line}`"),
             raw_input: Some(input),
             ..ToolCall::default()
@@ -310,7 +311,7 @@ impl Engine {
     fn refuse_access(&mut self, mut access: Access, rule: &str) {
         let (verb, object) = (access.verb(), access.object());
         if let Some(at) = self.row(&mut access) {
-            self.end_row(access.key, at, "failed", true);
+            self.end_row(access.key, at, ToolStatus::Failed, true);
         }
         let shown = self.shown(&access);
         let text = format!("rejected by {rule}: {verb} {shown}");
@@ -425,7 +426,7 @@ impl Engine {
         {
             return true;
         }
-        let vague = |tool: &ToolCall| tool.kind == "edit" && call::paths(tool).is_empty();
+        let vague = |tool: &ToolCall| tool.kind == ToolKind::Edit && call::paths(tool).is_empty();
         let Some(at) = open.iter().find(|(_, tool)| vague(tool)).map(|(at, _)| *at) else {
             return false;
         };
@@ -453,7 +454,7 @@ impl Engine {
         entry.text.clone_from(&access.tool.title);
         if let Some(tool) = entry.tool_mut() {
             *tool = access.tool.clone();
-            "in_progress".clone_into(&mut tool.status);
+            tool.status = ToolStatus::InProgress;
         }
         session.add_row(at);
         access.row = Some(at);
@@ -461,7 +462,7 @@ impl Engine {
     }
 
     /// What a row was about is over.
-    pub(crate) fn end_row(&mut self, key: Key, at: usize, status: &str, rejected: bool) {
+    pub(crate) fn end_row(&mut self, key: Key, at: usize, status: ToolStatus, rejected: bool) {
         let now = self.now.wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
@@ -472,7 +473,7 @@ impl Engine {
         entry.done = true;
         entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
         if let Some(tool) = entry.tool_mut() {
-            status.clone_into(&mut tool.status);
+            tool.status = status;
             tool.rejected |= rejected;
         }
     }
@@ -501,7 +502,12 @@ impl Engine {
             session.is_row(at) && tool.is_some_and(|tool| !tool.is_over())
         });
         if is_ours {
-            self.end_row(key, at, if well { "completed" } else { "failed" }, false);
+            let status = if well {
+                ToolStatus::Completed
+            } else {
+                ToolStatus::Failed
+            };
+            self.end_row(key, at, status, false);
         }
     }
 
@@ -530,7 +536,7 @@ impl Engine {
 
 /// Whether two calls are about the same command, or the same file.
 pub(crate) fn says_the_same(said: &ToolCall, done: &ToolCall, cwd: &str, home: &str) -> bool {
-    if done.kind == "execute" {
+    if done.kind == ToolKind::Execute {
         let (Some(said), Some(done)) = (said.command(), done.command()) else {
             return false;
         };

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::ids::{Key, Proc};
 use crate::sessions::entry::Level;
 use crate::sessions::todos::Todo;
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::output::Output;
 use crate::tools::tool_call::{Content, Image};
 
@@ -158,8 +159,8 @@ impl Engine {
             if tool.title.is_empty() {
                 tool.title.clone_from(&title);
             }
-            if tool.kind == "other" {
-                "plan".clone_into(&mut tool.kind);
+            if tool.kind == ToolKind::Unspecified {
+                tool.kind = ToolKind::Plan;
             }
             if tool.content.is_empty() {
                 let overview = plan.overview.iter().map(String::as_str);
@@ -214,7 +215,7 @@ impl Engine {
                 .map(|todo| cursor::Todo {
                     id: Some(todo.id),
                     content: Some(todo.content),
-                    status: Some(todo.status.into()),
+                    status: Some(todo.status),
                 })
                 .collect();
             self.respond_with(proc, ticket, &cursor::TodosOutcome::Accepted { todos });
@@ -252,13 +253,13 @@ impl Engine {
                 if tool.title.is_empty() {
                     tool.title.clone_from(&news.description);
                 }
-                if tool.kind == "other" {
-                    "think".clone_into(&mut tool.kind);
+                if tool.kind == ToolKind::Unspecified {
+                    tool.kind = ToolKind::Think;
                 }
                 if news.duration_ms.is_some() && !tool.is_over() {
-                    "completed".clone_into(&mut tool.status);
-                } else if tool.status == "pending" {
-                    "in_progress".clone_into(&mut tool.status);
+                    tool.status = ToolStatus::Completed;
+                } else if tool.status == ToolStatus::Pending {
+                    tool.status = ToolStatus::InProgress;
                 }
                 if tool.raw_input.is_none() {
                     tool.raw_input = Some(serde_json::json!({ "prompt": news.prompt }));
@@ -309,7 +310,7 @@ impl Engine {
                 if tool.title.is_empty() {
                     tool.title = format!("Image: {}", image.description);
                 }
-                "completed".clone_into(&mut tool.status);
+                tool.status = ToolStatus::Completed;
                 tool.image = Some(image);
             });
         }
@@ -383,10 +384,7 @@ pub(crate) fn from_wire(todos: Vec<cursor::Todo>) -> Vec<Todo> {
         .map(|todo| Todo {
             id: todo.id.unwrap_or_default(),
             content: todo.content.unwrap_or_default(),
-            status: todo
-                .status
-                .map(|status| status.as_str().to_owned())
-                .unwrap_or_default(),
+            status: todo.status.unwrap_or_default(),
             ..Todo::default()
         })
         .collect()

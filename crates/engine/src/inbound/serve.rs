@@ -20,6 +20,7 @@ use crate::inbound::access::{At, Run, given_of};
 use crate::policy::paths::absolute;
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::terminals::{Terminal, wire_id};
 use crate::tools::tool_call::{CommandExit, Content, ToolCall};
 
@@ -196,9 +197,10 @@ impl Engine {
             return;
         }
         let of_web = web_kind(call.id.as_str());
-        let kind = call.kind.as_ref().map(wire::ToolKind::as_str).or(of_web);
+        let is_web = of_web.is_some();
+        let kind = call.kind.as_ref().map(ToolKind::from).or(of_web);
         let waits = |tool: &ToolCall| {
-            !tool.is_over() && tool.decision.is_none() && kind == Some(tool.kind.as_str())
+            !tool.is_over() && tool.decision.is_none() && kind.as_ref() == Some(&tool.kind)
         };
         let same = |tool: &ToolCall| {
             waits(tool)
@@ -214,7 +216,7 @@ impl Engine {
                 .rposition(|entry| !entry.done && entry.tool().is_some_and(fits))
         };
         let title = call.title.as_deref().unwrap_or_default();
-        let vague = |tool: &ToolCall| waits(tool) && of_web.is_some() && may_be(tool, title);
+        let vague = |tool: &ToolCall| waits(tool) && is_web && may_be(tool, title);
         let found = find(&same).or_else(|| find(&vague));
         if let Some(at) = found {
             let id = call.id.as_str();
@@ -399,7 +401,11 @@ impl Engine {
         };
         let (proc, ticket) = (call.proc, call.ticket);
         if let Some(at) = call.row {
-            let status = if done.is_ok() { "completed" } else { "failed" };
+            let status = if done.is_ok() {
+                ToolStatus::Completed
+            } else {
+                ToolStatus::Failed
+            };
             self.end_row(call.key, at, status, false);
         }
         match (done, call.op) {
@@ -725,11 +731,11 @@ pub(crate) fn says_same(one: &str, other: &str) -> bool {
 }
 
 /// The kind of call Cursor asks about under an id of this shape: `web_fetch_0`, `web_search_<id>`.
-pub(crate) fn web_kind(id: &str) -> Option<&'static str> {
+pub(crate) fn web_kind(id: &str) -> Option<ToolKind> {
     if id.starts_with("web_fetch_") {
-        Some("fetch")
+        Some(ToolKind::Fetch)
     } else {
-        id.starts_with("web_search_").then_some("search")
+        id.starts_with("web_search_").then_some(ToolKind::Search)
     }
 }
 

@@ -12,10 +12,11 @@ use crate::engine::{Engine, News};
 use crate::ids::{AgentId, Key, Proc};
 use crate::policy::paths::absolute;
 use crate::screen::outbox::Wake;
-use crate::sessions::session::Phase;
+use crate::sessions::session::{FileChanged, Phase};
 use crate::sessions::subagents;
 use crate::sessions::todos::{self, Todo};
 use crate::sessions::update::{self, Changed, ChangedCall, Update};
+use crate::tools::kind::ToolKind;
 use crate::tools::tool_call::Content;
 
 impl Engine {
@@ -308,11 +309,11 @@ impl Engine {
                     matches!(content, Content::Diff { path: p, deleted: true, .. } if *p == path)
                 });
                 let hunks = tool.hunks_of(&path);
-                let state = match tool.kind.as_str() {
-                    "delete" => "deleted",
-                    _ if gone => "deleted",
-                    _ if made => "created",
-                    _ => "modified",
+                let state = match &tool.kind {
+                    ToolKind::Delete => FileChanged::Deleted,
+                    _ if gone => FileChanged::Deleted,
+                    _ if made => FileChanged::Created,
+                    _ => FileChanged::Modified,
                 };
                 let said = crate::sessions::watching::said(tool, &path);
                 let full = absolute(session.cwd(), self.policy.home(), &path);
@@ -338,7 +339,7 @@ impl Engine {
             session.note_write(path);
         }
         self.watch_edit(key, path, None);
-        self.look_again(key, path, Vec::new(), "modified");
+        self.look_again(key, path, Vec::new(), FileChanged::Modified);
         self.event(key, "CursorAgentEdit", json!({ "path": path }));
     }
 
@@ -348,10 +349,10 @@ impl Engine {
         key: Key,
         path: &str,
         hunks: Vec<crate::tools::diff::Hunk>,
-        state: &'static str,
+        how: FileChanged,
     ) {
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.note_change(path, hunks, state);
+            session.note_change(path, hunks, how);
         }
         self.push(
             News::Edited {
@@ -397,7 +398,7 @@ impl Engine {
 type Reported = (
     String,
     Vec<crate::tools::diff::Hunk>,
-    &'static str,
+    FileChanged,
     bool,
     Option<crate::sessions::watching::Said>,
 );

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::commands::quote;
+use crate::tools::kind::ToolKind;
 use crate::tools::tool_call::{Content, ToolCall};
 
 /// Where tools are given a command.
@@ -72,9 +73,9 @@ pub struct Call {
     /// The name in `agents`.
     pub agent: String,
     /// The kind the agent said.
-    pub said_kind: String,
+    pub said_kind: ToolKind,
     /// What it comes to: a call with a command in its input runs that, whatever it is called.
-    pub kind: String,
+    pub kind: ToolKind,
     /// The command it runs.
     pub command: Option<String>,
     /// What may be its command where it does not say.
@@ -92,23 +93,24 @@ impl Call {
     pub fn of(agent: &str, tool: &ToolCall) -> Self {
         let command = tool.command();
         let input = tool.raw_input.as_ref();
+        let is_unsaid = tool.kind == ToolKind::Unspecified || tool.kind.as_str().is_empty();
         let fetches = || {
-            matches!(tool.kind.as_str(), "" | "other" | "read" | "search")
+            (is_unsaid || matches!(tool.kind, ToolKind::Read | ToolKind::Search))
                 && input.is_some_and(|input| has_address(input, 0))
         };
         let kind = if command.is_some() {
-            "execute"
+            ToolKind::Execute
         } else if fetches() {
-            "fetch"
-        } else if tool.kind.is_empty() {
-            "other"
+            ToolKind::Fetch
+        } else if is_unsaid {
+            ToolKind::Unspecified
         } else {
-            &tool.kind
+            tool.kind.clone()
         };
         Self {
             agent: agent.to_owned(),
             said_kind: tool.kind.clone(),
-            kind: kind.to_owned(),
+            kind,
             command,
             title: tool.title.clone(),
             paths: paths(tool),
@@ -132,7 +134,8 @@ impl Call {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Facts {
     /// What it comes to, whatever the agent calls it.
-    pub kind: String,
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub kind: ToolKind,
     /// The tool's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
@@ -212,7 +215,7 @@ impl Facts {
         let env = self.env.into_iter().map(|pair| (pair, String::new()));
         let env = all(env.collect()).into_iter();
         Self {
-            kind: shown(&self.kind),
+            kind: shown(self.kind.as_str()).into(),
             tool: self.tool.as_deref().map(&shown),
             mcp: self.mcp.map(|mcp| McpTool {
                 server: shown(&mcp.server),
@@ -515,7 +518,7 @@ mod tests {
 
     fn tool(kind: &str, title: &str, input: Value) -> ToolCall {
         ToolCall {
-            kind: kind.to_owned(),
+            kind: kind.into(),
             title: title.to_owned(),
             raw_input: Some(input),
             ..ToolCall::default()
@@ -549,19 +552,19 @@ mod tests {
         let kind = |tool: &ToolCall| Call::of("x", tool).kind;
         assert_eq!(
             kind(&tool("read", "Read", json!({ "command": "rm x" }))),
-            "execute"
+            ToolKind::Execute
         );
         assert_eq!(
             kind(&tool("read", "Read", json!({ "url": "https://x" }))),
-            "fetch"
+            ToolKind::Fetch
         );
         assert_eq!(
             kind(&tool("read", "Read", json!({ "path": "http://x/a" }))),
-            "fetch"
+            ToolKind::Fetch
         );
         assert_eq!(
             kind(&tool("read", "Read", json!({ "path": "file:///x/a" }))),
-            "read"
+            ToolKind::Read
         );
         assert_eq!(
             kind(&tool(
@@ -569,9 +572,9 @@ mod tests {
                 "Edit",
                 json!({ "path": "x", "text": "see http://x" })
             )),
-            "edit"
+            ToolKind::Edit
         );
-        assert_eq!(kind(&tool("", "?", json!({}))), "other");
+        assert_eq!(kind(&tool("", "?", json!({}))), ToolKind::Unspecified);
     }
 
     #[test]

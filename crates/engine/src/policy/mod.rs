@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer};
 
 use crate::error::{BadRule, Error};
+use crate::tools::kind::ToolKind;
 
 pub use call::Call;
 use globs::{PathGlob, TextGlob};
@@ -289,9 +290,9 @@ impl<D: Disk> Scene<'_, D> {
             return false;
         }
         if rule.action == Action::Allow {
-            one_of(&rule.kind, &call.kind) && self.is_allowed_by(rule)
+            one_of(&rule.kind, call.kind.as_str()) && self.is_allowed_by(rule)
         } else {
-            (one_of(&rule.kind, &call.kind) || one_of(&rule.kind, &call.said_kind))
+            (one_of(&rule.kind, call.kind.as_str()) || one_of(&rule.kind, call.said_kind.as_str()))
                 && self.is_stopped_by(rule)
         }
     }
@@ -299,7 +300,8 @@ impl<D: Disk> Scene<'_, D> {
     fn is_stopped_by(&self, rule: &Rule) -> bool {
         let command = rule.command.as_ref().is_none_or(|globs| {
             let candidates = self.candidates.get_or_init(|| {
-                let runs = self.call.kind == "execute" || self.call.said_kind == "execute";
+                let kinds = [&self.call.kind, &self.call.said_kind];
+                let runs = kinds.contains(&&ToolKind::Execute);
                 let title = Some(self.call.title.trim().trim_matches('`')).filter(|_| runs);
                 let lines = self.call.command.as_deref().into_iter().chain(title);
                 lines.flat_map(commands::candidates).collect()
@@ -332,7 +334,7 @@ impl<D: Disk> Scene<'_, D> {
                 return false;
             }
         }
-        let acts = call.kind == "execute" || call.kind == "fetch";
+        let acts = matches!(call.kind, ToolKind::Execute | ToolKind::Fetch);
         if rule.path.is_some() && acts && rule.command.is_none() && !named {
             return false;
         }
@@ -361,8 +363,12 @@ impl<D: Disk> Scene<'_, D> {
         // Where it happens is not known.
         named
             || matches!(
-                call.kind.as_str(),
-                "execute" | "search" | "think" | "fetch" | "switch_mode"
+                call.kind,
+                ToolKind::Execute
+                    | ToolKind::Search
+                    | ToolKind::Think
+                    | ToolKind::Fetch
+                    | ToolKind::SwitchMode
             )
     }
 
@@ -474,8 +480,8 @@ pub(crate) mod tests {
         });
         Call {
             agent: text("agent").unwrap_or_else(|| "cursor".to_owned()),
-            said_kind: text("said").unwrap_or_else(|| kind.to_owned()),
-            kind: kind.to_owned(),
+            said_kind: text("said").unwrap_or_else(|| kind.to_owned()).into(),
+            kind: kind.into(),
             command: text("command"),
             title: text("title").unwrap_or_default(),
             paths: serde_json::from_value(fields["paths"].clone()).unwrap_or_default(),

@@ -13,6 +13,7 @@ use crate::sessions::todos::Todo;
 use crate::text::passage;
 use crate::tools::diff::Hunk;
 use crate::tools::diff_words::Words;
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::output::Output;
 use crate::tools::tool_call::{Content, Image, Location, Task, ToolCall};
 
@@ -96,11 +97,11 @@ pub struct ToolView {
     /// The agent's id.
     id: String,
     title: String,
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"read\"|\"edit\"|\"delete\"|\"move\"|\"search\"|\"execute\"|\"think\"|\"fetch\"|\"switch_mode\"|\"plan\"|\"other\"|string")))]
-    kind: String,
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(ToolKind::NAMES))))]
+    kind: ToolKind,
     /// What the agent calls completed and was not allowed to run is `rejected`, or `cancelled` with its turn.
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"pending\"|\"in_progress\"|\"completed\"|\"failed\"|\"cancelled\"|\"rejected\"|string")))]
-    status: String,
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(ToolStatus::NAMES))))]
+    status: ToolStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// The decision that waits for the user.
@@ -314,8 +315,8 @@ pub(super) fn tool_view(tool: &ToolCall, duration_ms: Option<u64>, depth: Depth)
     ToolView {
         id: tool.id.clone(),
         title: cut(&tool.title),
-        kind: name(&tool.kind),
-        status: name(tool.shown_status()),
+        kind: name(tool.kind.as_str()).into(),
+        status: name(tool.shown_status().as_str()).into(),
         name: tool.name.as_deref().map(name),
         decision: tool.decision,
         rejected: tool.is_rejected(),

@@ -273,9 +273,21 @@ pub struct FileChange {
     pub path: String,
     /// What the last reported edit did.
     pub hunks: Vec<Hunk>,
-    /// `created`, `modified` or `deleted`.
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"created\"|\"modified\"|\"deleted\"|string")))]
-    pub state: &'static str,
+    /// What became of it.
+    pub state: FileChanged,
+}
+
+/// What became of a file.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChanged {
+    /// It was not there before.
+    Created,
+    /// It has another text.
+    Modified,
+    /// It is gone.
+    Deleted,
 }
 
 impl Owned for Session {
@@ -613,7 +625,7 @@ impl Session {
     }
 
     /// Notes that a file was changed.
-    pub fn note_change(&mut self, path: &str, hunks: Vec<Hunk>, state: &'static str) {
+    pub fn note_change(&mut self, path: &str, hunks: Vec<Hunk>, state: FileChanged) {
         if let Some(change) = self
             .changed_files
             .iter_mut()
@@ -623,7 +635,7 @@ impl Session {
                 change.hunks = hunks;
             }
             // A file the agent made is its own until it is deleted.
-            if state == "deleted" || change.state == "deleted" {
+            if [state, change.state].contains(&FileChanged::Deleted) {
                 change.state = state;
             }
             return;

@@ -9,6 +9,7 @@ use crate::sessions::entry::{Body, Entry, Level, Notice};
 use crate::sessions::todos::Todo;
 use crate::tools::diff::{Diff, Hunk};
 use crate::tools::diff_words::{self, Words};
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::output::Output;
 use crate::tools::tool_call::{CommandExit, Content, Image, Location, Task, ToolCall};
 
@@ -71,8 +72,8 @@ struct StoredNotice {
 struct StoredTool {
     id: String,
     title: String,
-    kind: String,
-    status: String,
+    kind: ToolKind,
+    status: ToolStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -400,7 +401,7 @@ fn decode_tool(stored: StoredTool) -> ToolCall {
     tool.todos_from.clone_from(&tool.raw_input);
     if !tool.is_over() {
         // Neovim went away while it ran.
-        "cancelled".clone_into(&mut tool.status);
+        tool.status = ToolStatus::Cancelled;
     }
     if let Some(task) = &mut tool.task {
         task.waiting = 0;

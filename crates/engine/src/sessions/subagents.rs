@@ -14,6 +14,7 @@ use crate::sessions::entry::{Body, Entry};
 use crate::sessions::session::Phase;
 use crate::sessions::transcript::{Touched, Transcript, Voice};
 use crate::sessions::update::block_text;
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::tool_call::{Task, ToolCall};
 
 /// How tools that start subagents are called.
@@ -124,8 +125,8 @@ impl Engine {
             .and_then(|entry| entry.tool_mut())
         {
             if fresh {
-                "think".clone_into(&mut tool.kind);
-                "in_progress".clone_into(&mut tool.status);
+                tool.kind = ToolKind::Think;
+                tool.status = ToolStatus::InProgress;
             }
             let task = task_in(tool);
             task.by_itself |= fresh;
@@ -173,8 +174,8 @@ impl Engine {
         let is_task = tool.task.is_some();
         task_in(tool);
         if known.is_none() {
-            "think".clone_into(&mut tool.kind);
-            "in_progress".clone_into(&mut tool.status);
+            tool.kind = ToolKind::Think;
+            tool.status = ToolStatus::InProgress;
         }
         if !is_task {
             self.name_task(key, at);
@@ -584,7 +585,7 @@ impl Engine {
 
     /// The agent is gone, and its subagents with it.
     pub(crate) fn end_subagents(&mut self, key: Key) {
-        self.end_tools(key, "cancelled");
+        self.end_tools(key, &ToolStatus::Cancelled);
         self.show_held_messages(key);
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
@@ -645,13 +646,12 @@ fn set_state(entry: &mut Entry, state: &SubagentState, now_ms: u64) {
     task.error.clone_from(&state.error);
     task.assumed = false;
     if state.is_over() {
-        let status = match state.stop_reason.as_deref() {
-            _ if state.has_failed() => "failed",
-            Some("cancelled") => "cancelled",
-            _ if state.state == "ended" => "cancelled",
-            _ => "completed",
+        tool.status = match state.stop_reason.as_deref() {
+            _ if state.has_failed() => ToolStatus::Failed,
+            Some("cancelled") => ToolStatus::Cancelled,
+            _ if state.state == "ended" => ToolStatus::Cancelled,
+            _ => ToolStatus::Completed,
         };
-        status.clone_into(&mut tool.status);
         entry.done = true;
         let took = now_ms.saturating_sub(entry.started_ms);
         entry.duration_ms.get_or_insert(took);
@@ -663,7 +663,7 @@ fn set_state(entry: &mut Entry, state: &SubagentState, now_ms: u64) {
 /// A subagent works, perhaps again: the time it rested is not counted.
 fn go_on(entry: &mut Entry, now_ms: u64) {
     if let Some(tool) = entry.tool_mut() {
-        "in_progress".clone_into(&mut tool.status);
+        tool.status = ToolStatus::InProgress;
     }
     entry.done = false;
     if let Some(worked) = entry.duration_ms.take() {
@@ -732,10 +732,7 @@ pub(crate) fn task_before_call(
     let call = ToolCall {
         title: news.title.clone().unwrap_or_default(),
         name: news.name.clone(),
-        kind: news
-            .kind
-            .as_ref()
-            .map_or_else(|| "other".to_owned(), |kind| kind.as_str().to_owned()),
+        kind: news.kind.as_ref().map(ToolKind::from).unwrap_or_default(),
         raw_input: news.raw_input.clone(),
         extra: news
             .meta
@@ -814,7 +811,7 @@ fn is_launcher(tool: &ToolCall) -> bool {
 
 /// Whether the call may have started a subagent: it is none of the kinds that do something of their own.
 fn may_launch(tool: &ToolCall) -> bool {
-    is_launcher(tool) || matches!(tool.kind.as_str(), "think" | "other")
+    is_launcher(tool) || matches!(tool.kind, ToolKind::Think | ToolKind::Unspecified)
 }
 
 /// Whether an update says something of a subagent's work, and not just of its session.

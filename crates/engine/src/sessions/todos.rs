@@ -1,7 +1,7 @@
 //! The list of todos: one per session, fed by Cursor's `update_todos`, by tool calls that write it, and by ACP's `plan`.
 
 use acp::FromValue;
-use acp::types::cursor::UpdateTodos;
+use acp::types::cursor::{TodoStatus, UpdateTodos};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,9 +14,9 @@ pub struct Todo {
     pub id: String,
     /// What is to be done.
     pub content: String,
-    /// `pending`, `in_progress`, `completed`, `cancelled`, or what the agent said.
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"pending\"|\"in_progress\"|\"completed\"|\"cancelled\"|string")))]
-    pub status: String,
+    /// How far it is.
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(TodoStatus::NAMES))))]
+    pub status: TodoStatus,
     /// `high`, `medium`, `low`; ACP's plans have it, Cursor's todos do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
@@ -73,7 +73,7 @@ pub fn update(list: &mut Vec<Todo>, news: Vec<Todo>, merge: bool) {
             if !todo.content.is_empty() {
                 known.content = todo.content;
             }
-            if !todo.status.is_empty() {
+            if todo.status.is_said() {
                 known.status = todo.status;
             }
             continue;
@@ -87,8 +87,8 @@ pub fn update(list: &mut Vec<Todo>, news: Vec<Todo>, merge: bool) {
             // News of a todo that was never told of: there is nothing to show.
             continue;
         }
-        if todo.status.is_empty() {
-            "pending".clone_into(&mut todo.status);
+        if !todo.status.is_said() {
+            todo.status = TodoStatus::Pending;
         }
         list.push(todo);
     }
@@ -106,10 +106,10 @@ fn free_id(list: &[Todo], named: &[String]) -> String {
 pub fn markdown(list: &[Todo]) -> String {
     let mut out = String::new();
     for todo in list {
-        let mark = match todo.status.as_str() {
-            "completed" => "x",
-            "in_progress" => "~",
-            "cancelled" => "-",
+        let mark = match todo.status {
+            TodoStatus::Completed => "x",
+            TodoStatus::InProgress => "~",
+            TodoStatus::Cancelled => "-",
             _ => " ",
         };
         if !out.is_empty() {

@@ -273,8 +273,6 @@ impl Transcript {
     pub fn add_tool(&mut self, id: &str, parent: Option<usize>, now_ms: u64) -> usize {
         let tool = ToolCall {
             id: id.to_owned(),
-            status: "pending".to_owned(),
-            kind: "other".to_owned(),
             ..ToolCall::default()
         };
         let mut entry = Entry::new(String::new(), Body::Tool(Box::new(tool)), now_ms);

@@ -17,6 +17,7 @@ use crate::sessions::entry::{Body, Level, Notice};
 use crate::sessions::session::{Block, Phase, Prompt, PromptSpec, Turn};
 use crate::sessions::told_failure::{self, Kind, Told};
 use crate::text::label;
+use crate::tools::kind::ToolStatus;
 
 /// How long a cancelled turn may take to end before the user is told.
 const CANCEL_NOTICE_MS: u64 = 5_000;
@@ -425,13 +426,13 @@ impl Engine {
         self.end_decisions(|decision| decision.key == key && !asks_on(decision));
         self.show_held_messages(key);
         let open_tools = match (&error, reason) {
-            (Some(_), _) => "failed",
-            (None, "cancelled") => "cancelled",
+            (Some(_), _) => ToolStatus::Failed,
+            (None, "cancelled") => ToolStatus::Cancelled,
             // The agent is done and just did not say so of each call.
-            _ => "completed",
+            _ => ToolStatus::Completed,
         };
         let run_on = self.commands_that_run_on(key, reason);
-        self.end_tools(key, open_tools);
+        self.end_tools(key, &open_tools);
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };

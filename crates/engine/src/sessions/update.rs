@@ -12,6 +12,7 @@ use crate::sessions::subagents;
 use crate::sessions::todos::{self, Todo};
 use crate::sessions::transcript::{Transcript, Voice};
 use crate::text;
+use crate::tools::kind::ToolKind;
 use crate::tools::tool_call::{Content, OpenDiff, ToolCall};
 
 /// An update, and what has to be known of where it comes from.
@@ -437,10 +438,11 @@ impl Session {
 
     /// The same the other way round: a web call that is first told of after it was asked about.
     pub(crate) fn alias_call(&mut self, parent: Option<usize>, call: &wire::ToolCall) {
-        let kind = call.kind.as_ref().map(wire::ToolKind::as_str);
+        let kind = call.kind.as_ref().map(ToolKind::from);
         let is_new = self.transcript.tool_of(call.id.as_str(), parent).is_none();
         let title = call.title.as_deref().unwrap_or_default();
-        if !is_new || title.is_empty() || !matches!(kind, Some("fetch" | "search")) {
+        if !is_new || title.is_empty() || !matches!(kind, Some(ToolKind::Fetch | ToolKind::Search))
+        {
             return;
         }
         let asked = |tool: &ToolCall| {
@@ -462,10 +464,7 @@ impl Session {
         if self.rows.is_empty() || self.transcript.own_tool(id, parent).is_some() {
             return;
         }
-        let mut said = ToolCall {
-            kind: "other".to_owned(),
-            ..ToolCall::default()
-        };
+        let mut said = ToolCall::default();
         said.apply(news.clone());
         let shows = |tool: &ToolCall| {
             tool.content.iter().any(|content| {
@@ -476,7 +475,8 @@ impl Session {
         let from = self.transcript.turn();
         let found = self.rows.iter().rposition(|&at| {
             let tool = self.transcript.get(at).and_then(|entry| entry.tool());
-            let tool = tool.filter(|tool| at >= from && tool.kind == "execute" && !tool.rejected);
+            let tool =
+                tool.filter(|tool| at >= from && tool.kind == ToolKind::Execute && !tool.rejected);
             tool.is_some_and(|tool| {
                 let same = says_the_same(&said, tool, &self.cwd, home);
                 same || (said.command().is_none() && shows(tool))
@@ -514,7 +514,7 @@ pub(crate) fn todos_of(plan: wire::Plan) -> Vec<Todo> {
     let todo = |entry: wire::PlanEntry| Todo {
         id: String::new(),
         content: entry.content,
-        status: entry.status.as_str().to_owned(),
+        status: entry.status.as_str().into(),
         priority: entry.priority.map(|priority| priority.as_str().to_owned()),
         placed: false,
     };

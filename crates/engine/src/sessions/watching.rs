@@ -9,7 +9,8 @@ use crate::ids::{Key, Proc};
 use crate::policy::paths::absolute;
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;
-use crate::sessions::session::Session;
+use crate::sessions::session::{FileChanged, Session};
+use crate::tools::kind::ToolKind;
 use crate::tools::tool_call::{Content, ToolCall};
 
 /// Of a prompt, this much names its checkpoint.
@@ -122,8 +123,8 @@ pub enum Report {
         author: Author,
         /// Which.
         path: PathBuf,
-        /// `created`, `modified` or `deleted`.
-        state: &'static str,
+        /// What became of it.
+        state: FileChanged,
     },
     /// Whether a call changed any of the files it was to change.
     Looked {
@@ -334,19 +335,19 @@ impl Engine {
 /// Whether a call may change files that it does not name.
 fn may_change_files(tool: &ToolCall) -> bool {
     // Also one that is shown as rejected: it may have run all the same, what Cursor reports leaves that open.
-    let seems_stopped = tool.refused && tool.is_edit();
+    let seems_stopped = tool.refused && tool.kind.changes_files();
     seems_stopped
         || !matches!(
-            tool.kind.as_str(),
-            "read"
-                | "edit"
-                | "delete"
-                | "move"
-                | "search"
-                | "think"
-                | "fetch"
-                | "switch_mode"
-                | "plan"
+            tool.kind,
+            ToolKind::Read
+                | ToolKind::Edit
+                | ToolKind::Delete
+                | ToolKind::Move
+                | ToolKind::Search
+                | ToolKind::Think
+                | ToolKind::Fetch
+                | ToolKind::SwitchMode
+                | ToolKind::Plan
         )
 }
 

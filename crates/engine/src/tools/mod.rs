@@ -3,6 +3,7 @@
 pub mod diff;
 pub mod diff_header;
 pub mod diff_words;
+pub mod kind;
 pub mod output;
 pub mod refused;
 pub mod terminals;

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::ids::Key;
 use crate::policy::paths::absolute;
 use crate::sessions::watching::{Doubt, named};
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::tool_call::{Content, ToolCall};
 
 /// Why Cursor asks before it runs something. Once it has run, its output is there instead.
@@ -23,17 +24,17 @@ impl ToolCall {
     /// Looks whether it ended without having run, once something was said of it or the disk was looked at.
     pub(crate) fn judge(&mut self, tells_all: bool) {
         let nothing = tells_all && self.ended_with_nothing();
-        self.doubted = nothing && self.is_edit() && !self.looked;
+        self.doubted = nothing && self.kind.changes_files() && !self.looked;
         self.refused = nothing
             && match self.did_change {
                 Some(changed) => !changed,
                 // One that worked may have nothing to show.
-                None => self.begun && !matches!(self.kind.as_str(), "delete" | "move"),
+                None => self.begun && !matches!(self.kind, ToolKind::Delete | ToolKind::Move),
             };
     }
 
     fn ended_with_nothing(&self) -> bool {
-        self.status == "completed"
+        self.status == ToolStatus::Completed
             && !self.allowed
             && self.has_result_when_run()
             && self.raw_output.as_ref().is_none_or(is_nothing)
@@ -45,9 +46,15 @@ impl ToolCall {
 
     /// Whether a call of this kind always has a result.
     fn has_result_when_run(&self) -> bool {
-        match self.kind.as_str() {
-            "execute" | "edit" | "delete" | "move" | "read" | "search" | "fetch" => true,
-            "other" => self.is_cursors_mcp(),
+        match self.kind {
+            ToolKind::Execute
+            | ToolKind::Edit
+            | ToolKind::Delete
+            | ToolKind::Move
+            | ToolKind::Read
+            | ToolKind::Search
+            | ToolKind::Fetch => true,
+            ToolKind::Unspecified => self.is_cursors_mcp(),
             _ => false,
         }
     }
@@ -59,11 +66,6 @@ impl ToolCall {
         let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
         let named = self.title.split_once(": ");
         !is_own && named.is_some_and(|(server, tool)| is_word(server) && is_word(tool))
-    }
-
-    /// Whether it was to change the files it names.
-    pub(crate) fn is_edit(&self) -> bool {
-        matches!(self.kind.as_str(), "edit" | "delete" | "move")
     }
 }
 
@@ -84,7 +86,7 @@ impl Engine {
         let doubt = Doubt {
             entry: at,
             paths,
-            removes: tool.kind == "delete",
+            removes: tool.kind == ToolKind::Delete,
             begun: tool.begun,
         };
         self.watch_doubt(key, doubt);
@@ -109,7 +111,7 @@ impl Engine {
             let entry = session.transcript().get(at);
             let is_meant = entry.and_then(|entry| entry.tool()).is_some_and(|tool| {
                 let is_open = !tool.is_over() || tool.doubted;
-                is_open && tool.is_edit() && named(tool).iter().any(is_it)
+                is_open && tool.kind.changes_files() && named(tool).iter().any(is_it)
             });
             if !is_meant {
                 continue;

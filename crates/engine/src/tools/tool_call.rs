@@ -7,6 +7,7 @@ use crate::ids::DecisionId;
 use crate::policy::paths;
 use crate::tools::diff::{self, Diff};
 use crate::tools::diff_header;
+use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::output::Output;
 use crate::tools::refused::is_reason;
 use crate::tools::tool_result::{self, has_lines, joined};
@@ -23,10 +24,10 @@ pub struct ToolCall {
     pub id: String,
     /// What it is about, in the agent's words.
     pub title: String,
-    /// `read`, `edit`, `execute` …, or what the agent said.
-    pub kind: String,
-    /// `pending`, `in_progress`, `completed`, `failed`, our own `cancelled`, or what the agent said.
-    pub status: String,
+    /// What it does.
+    pub kind: ToolKind,
+    /// How far it is, as the agent says; `shown_status` is what the user sees.
+    pub status: ToolStatus,
     /// The tool's name.
     pub name: Option<String>,
     /// Where it works.
@@ -258,13 +259,13 @@ impl ToolCall {
         if let Some(name) = news.name {
             self.name = Some(name);
         }
-        if let Some(kind) = news.kind {
-            kind.as_str().clone_into(&mut self.kind);
+        if let Some(kind) = &news.kind {
+            self.kind = kind.into();
         }
         // A call that starts a subagent in the background is over long before the subagent is.
         let works = self.task.as_ref().is_some_and(Task::is_live);
-        if let Some(status) = news.status.filter(|_| !works) {
-            status.as_str().clone_into(&mut self.status);
+        if let Some(status) = news.status.as_ref().filter(|_| !works) {
+            self.status = status.into();
         }
         if let Some(locations) = news.locations {
             self.locations = locations
@@ -313,24 +314,24 @@ impl ToolCall {
 
     /// It ended after the user had cancelled its turn. Some agents call that completed; of what changes files it may be true.
     pub(crate) fn note_cancel(&mut self) {
-        let changes_files = matches!(self.kind.as_str(), "edit" | "delete" | "move");
+        let changes_files = self.kind.changes_files();
         let went_well = self.exit.as_ref().is_some_and(|exit| exit.code == Some(0));
-        self.cancelled |= self.status == "completed" && !changes_files && !went_well;
+        self.cancelled |= self.status == ToolStatus::Completed && !changes_files && !went_well;
     }
 
     /// A command of which the agent has not said that it ended.
     pub(crate) fn may_run_on(&self) -> bool {
         let ended = |content: &Content| matches!(content, Content::Terminal { exit: Some(_), .. });
-        let open = self.status == "in_progress" && self.exit.is_none();
-        self.kind == "execute" && open && !self.content.iter().any(ended)
+        let open = self.status == ToolStatus::InProgress && self.exit.is_none();
+        self.kind == ToolKind::Execute && open && !self.content.iter().any(ended)
     }
 
     /// How far it is, as a person sees it: what was not allowed to run has not been completed.
-    pub fn shown_status(&self) -> &str {
-        match self.status == "completed" {
-            true if self.is_rejected() => "rejected",
-            true if self.cancelled => "cancelled",
-            _ => &self.status,
+    pub fn shown_status(&self) -> &ToolStatus {
+        match &self.status {
+            ToolStatus::Completed if self.is_rejected() => &ToolStatus::Rejected,
+            ToolStatus::Completed if self.cancelled => &ToolStatus::Cancelled,
+            said => said,
         }
     }
 
@@ -342,14 +343,20 @@ impl ToolCall {
     /// What a search looks for.
     pub fn query(&self) -> Option<&str> {
         let keys = ["pattern", "query", "regex", "globPattern", "glob_pattern"];
-        let input = self.raw_input.as_ref().filter(|_| self.kind == "search")?;
+        let input = self
+            .raw_input
+            .as_ref()
+            .filter(|_| self.kind == ToolKind::Search)?;
         let found = keys.iter().find_map(|key| input.get(*key)?.as_str());
         found.filter(|query| !query.trim().is_empty())
     }
 
     /// Where it works, also while only its input says so.
     pub fn places(&self) -> Vec<Location> {
-        let is_file = matches!(self.kind.as_str(), "read" | "edit" | "delete");
+        let is_file = matches!(
+            self.kind,
+            ToolKind::Read | ToolKind::Edit | ToolKind::Delete
+        );
         let is_said = !self.locations.is_empty()
             || self
                 .content
@@ -370,7 +377,7 @@ impl ToolCall {
     /// The todos it sets, once for each input it is given.
     pub fn take_todos(&mut self) -> Option<wire::cursor::UpdateTodos> {
         let input = self.raw_input.as_ref()?;
-        if self.todos_from.as_ref() == Some(input) || self.status == "failed" {
+        if self.todos_from.as_ref() == Some(input) || self.status == ToolStatus::Failed {
             return None;
         }
         let update = crate::sessions::todos::of_input(input)?;
@@ -391,19 +398,22 @@ impl ToolCall {
         given.or_else(|| {
             let title = self.title.trim();
             let inner = title.strip_prefix('`')?.strip_suffix('`')?;
-            (self.kind == "execute").then(|| inner.to_owned())
+            (self.kind == ToolKind::Execute).then(|| inner.to_owned())
         })
     }
 
     /// Whether it has ended, one way or another.
     pub fn is_over(&self) -> bool {
-        matches!(self.status.as_str(), "completed" | "failed" | "cancelled")
+        matches!(
+            self.status,
+            ToolStatus::Completed | ToolStatus::Failed | ToolStatus::Cancelled
+        )
     }
 
     /// Whether it is over, and what it was to change is changed.
     pub fn has_edited(&self) -> bool {
         let ran = !self.is_rejected() && !self.cancelled && !self.doubted;
-        self.is_over() && self.status != "failed" && ran
+        self.is_over() && self.status != ToolStatus::Failed && ran
     }
 
     /// The files it changes: those of its diffs, and for calls that write, where they say they work.
@@ -419,7 +429,7 @@ impl ToolCall {
                 add(path);
             }
         }
-        if matches!(self.kind.as_str(), "edit" | "delete" | "move") {
+        if self.kind.changes_files() {
             self.locations.iter().for_each(|at| add(&at.path));
         }
         paths

@@ -1,6 +1,7 @@
 //! Tool calls, todos and questions as Cursor's CLI sends them since October 2026.
 
 use engine::ids::Key;
+use engine::sessions::session::FileChanged;
 use engine::sessions::watching::{Author, Report};
 use serde_json::{Value, json};
 
@@ -1000,7 +1001,7 @@ fn a_change_that_is_seen_before_the_call_ends_is_its_own() {
             engine.on_review(Report::Found {
                 author: Author { key, turn: 1 },
                 path: found.into(),
-                state: "modified",
+                state: FileChanged::Modified,
             });
         });
         call(&mut world, "t", json!({ "status": "completed" }));

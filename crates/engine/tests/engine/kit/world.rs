@@ -10,7 +10,7 @@ use engine::effect::{Effect, Judging, Timer};
 use engine::ids::{DecisionId, EditorId, Key, Proc};
 use engine::inbound::serve::EditorReply;
 use engine::policy::{Case, Disk};
-use engine::sessions::session::{Block, PromptSpec, Wanted};
+use engine::sessions::session::{Block, FileChanged, PromptSpec, Wanted};
 use engine::sessions::watching::{Job, Report};
 use engine::{Engine, Now};
 use serde_json::{Value, json};
@@ -566,7 +566,7 @@ impl World {
                 engine.on_review(Report::Found {
                     author,
                     path: path.into(),
-                    state: "deleted",
+                    state: FileChanged::Deleted,
                 });
             });
         }

@@ -1,0 +1,78 @@
+//! What a tool call does and how far it is: the words of the protocol, ours beside them, and what else an agent may say.
+
+acp::string_enum!(
+    /// What a tool call does.
+    ToolKind {
+        /// Reads files or data.
+        Read = "read",
+        /// Changes files.
+        Edit = "edit",
+        /// Removes files.
+        Delete = "delete",
+        /// Moves or renames files.
+        Move = "move",
+        /// Searches.
+        Search = "search",
+        /// Runs a command.
+        Execute = "execute",
+        /// Thinks, or has a subagent do so.
+        Think = "think",
+        /// Gets something from the network.
+        Fetch = "fetch",
+        /// Changes the session's mode.
+        SwitchMode = "switch_mode",
+        /// Proposes a plan: Cursor's.
+        Plan = "plan",
+        /// None of these, or it is not said.
+        Unspecified = "other",
+    }
+);
+
+acp::string_enum!(
+    /// How far a tool call is.
+    ToolStatus {
+        /// Not begun: it is still being written, or needs approval.
+        Pending = "pending",
+        /// It runs.
+        InProgress = "in_progress",
+        /// It is done.
+        Completed = "completed",
+        /// It went wrong.
+        Failed = "failed",
+        /// Ours: it was stopped with its turn.
+        Cancelled = "cancelled",
+        /// Ours: it was not allowed to run. Only shown: the agent calls such a call completed.
+        Rejected = "rejected",
+    }
+);
+
+impl Default for ToolKind {
+    fn default() -> Self {
+        Self::Unspecified
+    }
+}
+
+impl Default for ToolStatus {
+    fn default() -> Self {
+        Self::Pending
+    }
+}
+
+impl ToolKind {
+    /// Whether the files it names are changed by it.
+    pub fn changes_files(&self) -> bool {
+        matches!(self, Self::Edit | Self::Delete | Self::Move)
+    }
+}
+
+impl From<&acp::types::ToolKind> for ToolKind {
+    fn from(kind: &acp::types::ToolKind) -> Self {
+        Self::from(kind.as_str())
+    }
+}
+
+impl From<&acp::types::ToolStatus> for ToolStatus {
+    fn from(status: &acp::types::ToolStatus) -> Self {
+        Self::from(status.as_str())
+    }
+}
