@@ -21,7 +21,7 @@ use engine::agents::env::Env;
 use engine::agents::protocol_log::ProtocolLog;
 use engine::decide::decision::Answer;
 use engine::ids::{DecisionId, EditorId, Key, PromptId};
-use engine::inbound::serve::EditorReply;
+use engine::inbound::files::EditorReply;
 use engine::policy::{Policy, PolicySpec};
 use engine::secrets::Secrets;
 use engine::sessions::mcp::Choice;

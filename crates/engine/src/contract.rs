@@ -16,7 +16,7 @@ use crate::agents::protocol_log::Row;
 use crate::agents::sign_in::Given;
 use crate::decide::decided::{Answered, Decided};
 use crate::decide::decision::{Choice, PermissionOption, Phase, Plan, Question};
-use crate::inbound::serve::EditorReply;
+use crate::inbound::files::EditorReply;
 use crate::policy::call::{Facts, McpTool};
 use crate::policy::paths::Place;
 use crate::screen::decision_view::DecisionView;

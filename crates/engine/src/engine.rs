@@ -17,6 +17,7 @@ use crate::effect::{DiffJob, DiskOp, Effect};
 use crate::error::Error;
 use crate::ids::{AgentId, DecisionId, EditorId, Key, Proc, PromptId, ResultId};
 use crate::inbound::access::Accesses;
+use crate::inbound::files::EditorCalls;
 use crate::policy::Policy;
 use crate::policy::paths::absolute;
 use crate::screen::outbox::{Outbox, Wake};
@@ -82,42 +83,6 @@ pub enum News {
     },
 }
 
-/// A request of the agent's that the editor or the disk is busy with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EditorCall {
-    /// Who asked.
-    pub proc: Proc,
-    /// To be answered.
-    pub ticket: Ticket,
-    /// In which session.
-    pub key: Key,
-    /// The task of the subagent that asked.
-    pub asker: Option<usize>,
-    /// What is to be done.
-    pub op: DiskOp,
-    /// The file as the agent named it, absolute.
-    pub said: String,
-    /// Where its path leads, links followed.
-    pub real: Option<String>,
-    /// Its row in the transcript.
-    pub row: Option<usize>,
-    /// Where it is on its way to the editor.
-    pub(crate) way: Way,
-    /// The editor left it to the disk, which is busy with it.
-    pub left_to_disk: bool,
-}
-
-/// Where a call is on its way to the editor, which hears the calls of one agent in the order they came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// What its file holds is being kept first.
-    Keeping,
-    /// It follows as soon as all before it have gone.
-    Ready,
-    /// The editor has it.
-    Gone,
-}
-
 /// Everything there is.
 #[derive(Debug, Default)]
 pub struct Engine {
@@ -127,9 +92,7 @@ pub struct Engine {
     pub(crate) sessions: Tracked<Key, Session>,
     pub(crate) decisions: Decisions,
     pub(crate) terminals: Terminals,
-    pub(crate) editor: HashMap<EditorId, EditorCall>,
-    /// What 'fileencodings' has, as the editor said last.
-    pub(crate) encodings: Vec<String>,
+    pub(crate) editor: EditorCalls,
     pub(crate) accesses: Accesses,
     pub(crate) policy: Arc<Policy>,
     pub(crate) outbox: Outbox<News>,
@@ -145,7 +108,6 @@ pub struct Engine {
     last_agent: AgentId,
     last_key: Key,
     pub(crate) last_prompt: PromptId,
-    pub(crate) last_editor: EditorId,
     last_result: ResultId,
     /// The editor is going away: nothing is started any more.
     closing: bool,
@@ -169,11 +131,6 @@ impl Engine {
             env,
             ..Self::default()
         }
-    }
-
-    /// What 'fileencodings' has, as the editor said last.
-    pub fn encodings(&self) -> &[String] {
-        &self.encodings
     }
 
     /// The sessions there are.

@@ -17,8 +17,8 @@
 //! - [`tools`] — tool calls: `tool_call.rs`, `kind.rs` (what one does and how far it is), `tool_result.rs`, `refused.rs` (calls Cursor stopped itself), `diff.rs` (hunks,
 //!   and how many lines came and went; `diff_words.rs`, `diff_header.rs`), `output.rs` (text that grows, kept whole, with
 //!   what a screen shows of it), `terminals.rs` (commands run for agents, the cap on their output).
-//! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: permissions, files, terminals,
-//!   forms), `access.rs` (files and commands held against the rules first), `cursor.rs` (Cursor's own methods).
+//! - [`inbound`] — what agents send: `updates.rs` (notifications), `serve.rs` (requests: which goes where),
+//!   `permissions.rs`, `files.rs` (through the editor), `terminals.rs`, `forms.rs`, `access.rs` (files and commands held against the rules first), `cursor.rs` (Cursor's own methods).
 //! - [`decide`] — what needs the user: `life.rs` (asked, judged, shown, answered, withdrawn, recorded), `decided.rs` (the record), `decision.rs` (what
 //!   can be asked, which option an answer means, what goes back), `conflict.rs` (unsaved text an agent would write over).
 //! - [`policy`] — rules and the fence around the workspace: `globs.rs` (what a pattern means), `commands.rs` (the commands in a
@@ -53,5 +53,5 @@ pub mod text;
 pub mod tools;
 mod tracked;
 
-pub use engine::{About, EditorCall, Engine, News, Now};
+pub use engine::{About, Engine, News, Now};
 pub use error::{BadRule, Error, FileError, Misfit, Setting};

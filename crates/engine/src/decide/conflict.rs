@@ -1,6 +1,6 @@
 //! Unsaved text and an agent's write that collide: a decision, bound to the write that waits or to what is on disk.
 //!
-//! The editor has the texts, so it is the one that writes. The request stays with its [`EditorCall`], which is answered
+//! The editor has the texts, so it is the one that writes. The request stays with its `EditorCall`, which is answered
 //! by the editor's last reply, or here when the decision ends without the user.
 
 use acp::message::RpcError;
@@ -50,7 +50,7 @@ impl Engine {
         if self.conflict_of(id).is_some() {
             return;
         }
-        let Some(call) = self.editor.get(&id) else {
+        let Some(call) = self.editor.get(id) else {
             return;
         };
         let (proc, ticket, key) = (call.proc, call.ticket, call.key);
@@ -112,7 +112,7 @@ impl Engine {
         if !refuse {
             return;
         }
-        if let Some(call) = self.editor.remove(&id) {
+        if let Some(call) = self.take_call(id) {
             self.push(News::Withdrawn { id }, Wake::Soon);
             if let Some(at) = call.row {
                 self.end_row(call.key, at, ToolStatus::Cancelled, false);

@@ -13,7 +13,7 @@ use crate::effect::{Effect, Judging};
 use crate::engine::{Engine, News};
 use crate::error::Error;
 use crate::ids::{DecisionId, Key, Proc};
-use crate::inbound::serve::title_of;
+use crate::inbound::permissions::title_of;
 use crate::policy::{Action, Judged, call};
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;

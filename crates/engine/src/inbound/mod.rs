@@ -2,5 +2,9 @@
 
 pub mod access;
 pub mod cursor;
+pub mod files;
+pub mod forms;
+pub mod permissions;
 pub mod serve;
+pub mod terminals;
 pub mod updates;

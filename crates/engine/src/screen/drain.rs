@@ -219,7 +219,7 @@ impl Engine {
             News::Withdrawn { id } => Change::Withdrawn { id },
             News::Editor { id, op } => {
                 // Taken back before the editor heard of it.
-                let call = self.editor.get(&id)?;
+                let call = self.editor.get(id)?;
                 let (key, real) = (call.key, call.real.clone());
                 let request = EditorRequest { op, real };
                 Change::Editor { key, id, request }

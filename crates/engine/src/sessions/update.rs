@@ -5,7 +5,7 @@ use acp::types::{self as wire, ContentBlock, SessionUpdate};
 
 use crate::engine::Now;
 use crate::inbound::access::says_the_same;
-use crate::inbound::serve::{says_same, web_kind};
+use crate::inbound::permissions::{says_same, web_kind};
 use crate::sessions::entry::Level;
 use crate::sessions::session::{Phase, Session};
 use crate::sessions::subagents;

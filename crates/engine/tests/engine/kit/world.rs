@@ -8,7 +8,7 @@ use engine::agents::launch::{Exit, Launch};
 use engine::decide::decision::Answer;
 use engine::effect::{Effect, Judging, Timer};
 use engine::ids::{DecisionId, EditorId, Key, Proc};
-use engine::inbound::serve::EditorReply;
+use engine::inbound::files::EditorReply;
 use engine::policy::{Case, Disk};
 use engine::sessions::session::{Block, FileChanged, PromptSpec, Wanted};
 use engine::sessions::watching::{Job, Report};
