@@ -5,7 +5,7 @@
 //! that concern all of it. The rest is in rooms:
 //!
 //! - [`agents`] — a process and its wire: `agent.rs` (what is known of one, the last lines of its stderr too), `launch.rs` (how it is started, how it ended),
-//!   `connect.rs` (handshake, login), `sign_in.rs` (the key or token Cursor is started with), `failure.rs` (one that is
+//!   `wire.rs` (what arrives and what is written), `connect.rs` (handshake, login), `sign_in.rs` (the key or token Cursor is started with), `failure.rs` (one that is
 //!   gone), `fallback.rs` (a program without `acp`), `cli_config.rs` (Cursor's own settings), `paths.rs` (those of an agent elsewhere), `env.rs` (what agents
 //!   inherit), `protocol_log.rs` (what went over the wire).
 //! - [`sessions`] — a conversation: `session.rs`, `update.rs` (what an update does to it: pure), `start.rs` (new,
@@ -23,7 +23,8 @@
 //!   can be asked, which option an answer means, what goes back), `conflict.rs` (unsaved text an agent would write over).
 //! - [`policy`] — rules and the fence around the workspace: `globs.rs` (what a pattern means), `commands.rs` (the commands in a
 //!   line of shell), `paths.rs` (links resolved), `call.rs` (what a call is about).
-//! - [`screen`] — `outbox.rs` (what the editor has yet to hear, merged), `drain.rs` (hands it out in pieces); as
+//! - [`screen`] — `news.rs` (what the editor has to hear: it follows from what was changed), `outbox.rs` (merged while it
+//!   waits), `drain.rs` (hands it out in pieces); as
 //!   plain tables, `view.rs` (a session's status), `entry_view.rs` (entries, tool calls) and `decision_view.rs`.
 //! - [`secrets`] — the one redactor: by value, by `name.rs`, by `shape.rs`.
 //! - [`text`], [`ids`] — cutting text; the numbers things have. `error.rs` — why a call cannot be done, in the user's words.
@@ -53,5 +54,5 @@ pub mod text;
 pub mod tools;
 mod tracked;
 
-pub use engine::{About, Engine, News, Now};
+pub use engine::{About, Engine, Now};
 pub use error::{BadRule, Error, FileError, Misfit, Setting};

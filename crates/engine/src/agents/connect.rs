@@ -9,9 +9,10 @@ use crate::agents::agent::{Agent, AgentSpec, Link, Login, Stage, Waiter};
 use crate::agents::env::Env;
 use crate::agents::sign_in;
 use crate::effect::{Effect, Timer};
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::ids::{AgentId, Key, Proc, ResultId};
+use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::secrets::Pieces;
 use crate::sessions::entry::Level;
@@ -38,7 +39,7 @@ impl Engine {
         agent.generation += 1;
         agent.stalled = false;
         agent.fallen_back =
-            !agent.spec.fallback.is_empty() && self.without_acp.contains(&agent.spec.command);
+            !agent.spec.fallback.is_empty() && self.without_acp.has(&agent.spec.command);
         agent.peer = acp::Peer::new();
         agent.link = Link::Starting(Stage::Initialize);
         agent.stderr.clear();
@@ -53,9 +54,9 @@ impl Engine {
         agent.given = signs_in(&agent.spec, env);
         let (proc, launch) = (agent.proc(), agent.launch());
         let params = hello(agent);
-        self.effects.push(Effect::Spawn { proc, launch });
+        self.effect(Effect::Spawn { proc, launch });
         self.request(id, methods::INITIALIZE, params, Waiter::Initialize);
-        self.effects.push(Effect::After {
+        self.effect(Effect::After {
             ms: HANDSHAKE_NOTICE_MS,
             timer: Timer::Handshake { proc },
         });
@@ -189,7 +190,7 @@ impl Engine {
             wire::AuthenticateRequest { method_id },
             Waiter::Authenticate,
         );
-        self.effects.push(Effect::After {
+        self.effect(Effect::After {
             ms: LOGIN_TIMEOUT_MS,
             timer: Timer::Login { proc },
         });

@@ -1,5 +1,7 @@
 //! A CLI without `acp`: the agent goes on with the other command it was given, and that is said once.
 
+use std::collections::HashSet;
+
 use crate::agents::agent::{Link, Stage};
 use crate::agents::launch::Exit;
 use crate::effect::Effect;
@@ -23,6 +25,21 @@ const UNKNOWN: [&str; 12] = [
     "too many arguments",
 ];
 
+/// Commands whose program has no `acp`.
+#[derive(Debug, Default)]
+pub(crate) struct WithoutAcp(HashSet<Vec<String>>);
+
+impl WithoutAcp {
+    pub(super) fn has(&self, command: &[String]) -> bool {
+        self.0.contains(command)
+    }
+
+    /// The program may be another one by now.
+    pub(crate) fn forget(&mut self, command: &[String]) {
+        self.0.remove(command);
+    }
+}
+
 impl Engine {
     /// The process is gone. Says whether the agent goes on with its other command.
     pub(crate) fn falls_back(&mut self, proc: Proc, exit: &Exit) -> bool {
@@ -41,7 +58,7 @@ impl Engine {
     pub(crate) fn gives_up(&mut self, proc: Proc, why: &str) -> bool {
         let gave_up = self.fall_back(proc, why);
         if gave_up {
-            self.effects.push(Effect::End { proc, grace_ms: 0 });
+            self.effect(Effect::End { proc, grace_ms: 0 });
         }
         gave_up
     }
@@ -61,7 +78,7 @@ impl Engine {
             agent.command_line(),
         );
         let command = agent.spec.command.clone();
-        let is_news = self.without_acp.insert(command);
+        let is_news = self.without_acp.0.insert(command);
         self.forget_calls(proc);
         self.start(proc.agent);
         if let (true, Some(&key)) = (is_news, self.keys_of(proc.agent).first()) {

@@ -10,3 +10,4 @@ pub mod launch;
 pub mod paths;
 pub mod protocol_log;
 pub mod sign_in;
+pub mod wire;

@@ -8,9 +8,10 @@ use acp::message::RpcError;
 use crate::decide::decided::How;
 use crate::decide::decision::{Answer, Decision, PermissionOption, Subject};
 use crate::effect::DiskOp;
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::error::{Error, FileError, Misfit};
 use crate::ids::{DecisionId, EditorId, Key};
+use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::tools::kind::ToolStatus;
 

@@ -10,11 +10,12 @@ use serde_json::Value;
 use crate::decide::decided::{Decided, End, How};
 use crate::decide::decision::{Answer, Decision, Subject};
 use crate::effect::{Effect, Judging};
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::ids::{DecisionId, Key, Proc};
 use crate::inbound::permissions::title_of;
 use crate::policy::{Action, Judged, call};
+use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;
 use crate::tools::kind::ToolStatus;
@@ -85,7 +86,7 @@ impl Engine {
             title,
             entry,
             subagent,
-            asked_ms: self.now.wall_ms,
+            asked_ms: self.now().wall_ms,
             subject,
             checked,
             judged: None,
@@ -125,7 +126,7 @@ impl Engine {
             let case = Box::new(self.case(decision.key, tool));
             let revision = decision.revision;
             let whose = Judging::Decision { id, revision };
-            self.effects.push(Effect::Judge { whose, case });
+            self.effect(Effect::Judge { whose, case });
         }
     }
 
@@ -257,7 +258,7 @@ impl Engine {
             rejected: reply.rejected,
             always: reply.always,
             rule: rule.as_deref(),
-            at_ms: self.now.wall_ms,
+            at_ms: self.now().wall_ms,
         };
         self.record_decision(id, Some(answer), &end);
         self.finish_decision(id, reply.result, how, reply.rejected);
@@ -323,7 +324,7 @@ impl Engine {
                 .and_then(|decision| decision.reply("", &Answer::cancelled()).ok());
             let end = End {
                 how: How::Cancelled,
-                at_ms: self.now.wall_ms,
+                at_ms: self.now().wall_ms,
                 ..End::default()
             };
             self.record_decision(id, None, &end);
@@ -454,7 +455,7 @@ impl Engine {
         };
         let end = End {
             how: How::Withdrawn,
-            at_ms: self.now.wall_ms,
+            at_ms: self.now().wall_ms,
             ..End::default()
         };
         self.record_decision(id, None, &end);

@@ -123,7 +123,7 @@ pub(crate) struct Accesses {
 impl Engine {
     /// What `~` stands for.
     pub(crate) fn home(&self) -> String {
-        self.policy.home().to_owned()
+        self.policy().home().to_owned()
     }
 
     /// A file is to be read or written.
@@ -182,7 +182,7 @@ impl Engine {
             asker,
         };
         self.accesses.judging.insert(id, access);
-        self.effects.push(Effect::Judge {
+        self.effect(Effect::Judge {
             whose: Judging::Access(id),
             case: Box::new(case),
         });
@@ -193,7 +193,7 @@ impl Engine {
         let session = self.sessions.get(&key);
         let directories = session.map(|session| session.wanted().directories.clone());
         Case {
-            policy: self.policy.clone(),
+            policy: self.policy(),
             call: Call::of(&self.agent_name(key), tool),
             cwd: self.cwd_of(key),
             directories: directories.unwrap_or_default(),
@@ -305,7 +305,7 @@ impl Engine {
     /// A folder so wide that it is not opened with one key: it holds the home directory or the workspace.
     fn is_wide(&self, key: Key, dir: &str) -> bool {
         let holds = |path: &str| !path.is_empty() && paths::below(path, dir, false).is_some();
-        holds(self.policy.home()) || holds(&self.cwd_of(key))
+        holds(self.policy().home()) || holds(&self.cwd_of(key))
     }
 
     fn refuse_access(&mut self, mut access: Access, rule: &str) {
@@ -445,7 +445,7 @@ impl Engine {
 
     /// Adds the row of what is asked for.
     fn row(&mut self, access: &mut Access) -> Option<usize> {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let session = self.sessions.get_mut(&access.key)?;
         session.transcript_mut().end_message(access.asker, now);
         let id = &access.tool.id;
@@ -463,7 +463,7 @@ impl Engine {
 
     /// What a row was about is over.
     pub(crate) fn end_row(&mut self, key: Key, at: usize, status: ToolStatus, rejected: bool) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };

@@ -356,7 +356,7 @@ impl Engine {
         at: Option<usize>,
         change: impl FnOnce(&mut crate::tools::tool_call::ToolCall),
     ) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let Some(at) = at else { return };
         let Some(entry) = self
             .sessions

@@ -10,11 +10,12 @@ use serde::Deserialize;
 
 use crate::decide::decided::How;
 use crate::effect::{DiskOp, Effect};
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::error::FileError;
 use crate::ids::{EditorId, Key, Proc};
 use crate::inbound::access::At;
 use crate::policy::paths::absolute;
+use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::tools::kind::ToolStatus;
 
@@ -148,7 +149,7 @@ impl Engine {
         let cwd = self.sessions.get(&at.0).map(|session| session.cwd());
         Some((
             at,
-            absolute(cwd.unwrap_or_default(), self.policy.home(), path),
+            absolute(cwd.unwrap_or_default(), self.policy().home(), path),
         ))
     }
 
@@ -185,7 +186,7 @@ impl Engine {
         };
         self.editor.calls.insert(id, call);
         match keep {
-            Some(path) => self.effects.push(Effect::Keep { request: id, path }),
+            Some(path) => self.effect(Effect::Keep { request: id, path }),
             None => self.send_to_editor(),
         }
     }
@@ -237,7 +238,7 @@ impl Engine {
             call.left_to_disk = true;
             self.editor.encodings = reply.encodings.unwrap_or_default();
             let (op, real) = (call.op.clone(), call.real.clone());
-            self.effects.push(Effect::Disk {
+            self.effect(Effect::Disk {
                 request: id,
                 op,
                 real,

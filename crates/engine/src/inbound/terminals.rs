@@ -35,7 +35,7 @@ impl Engine {
             .unwrap_or_default();
         let cwd = request.cwd.map_or_else(
             || own.clone(),
-            |dir| absolute(&own, self.policy.home(), &dir),
+            |dir| absolute(&own, self.policy().home(), &dir),
         );
         // The agent's own variables too: that is the environment its commands would have without us.
         let mut env = self
@@ -53,7 +53,8 @@ impl Engine {
         if let Some(agent) = self.agents.get_mut(&proc.agent) {
             agent.secrets_mut().add_env(&env);
             agent.secrets_mut().add_command(&command);
-            self.effects.push(Effect::Hide(agent.secrets().clone()));
+            let hide = Effect::Hide(agent.secrets().clone());
+            self.effect(hide);
         }
         let run = Run {
             launch: Launch {
@@ -70,7 +71,7 @@ impl Engine {
     /// Runs a command in a terminal; the terminal's number.
     pub(crate) fn start_terminal(&mut self, proc: Proc, ticket: Ticket, key: Key, run: Run) -> u64 {
         let terminal = self.terminals.add(Terminal::new(proc, key, run.limit));
-        self.effects.push(Effect::StartTerminal {
+        self.effect(Effect::StartTerminal {
             terminal,
             launch: run.launch,
         });
@@ -114,7 +115,7 @@ impl Engine {
             },
             methods::TERMINAL_KILL => {
                 if terminal.exit.is_none() {
-                    self.effects.push(Effect::KillTerminal { terminal: number });
+                    self.effect(Effect::KillTerminal { terminal: number });
                 }
                 self.respond_with(proc, ticket, &Empty {});
             }
@@ -146,8 +147,7 @@ impl Engine {
             self.on_terminal_exit(number, &killed);
         }
         self.terminals.remove(number);
-        self.effects
-            .push(Effect::ReleaseTerminal { terminal: number });
+        self.effect(Effect::ReleaseTerminal { terminal: number });
     }
 
     /// A terminal printed something.

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use crate::agents::agent::{Agent, Link, Stage, Waiter};
 use crate::effect::{DiffJob, Effect};
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::ids::{AgentId, Key, Proc};
 use crate::policy::paths::absolute;
+use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::sessions::session::{FileChanged, Phase};
 use crate::sessions::subagents;
@@ -45,7 +46,7 @@ impl Engine {
 
     /// Shows something that is not known here, once per session and kind.
     pub(crate) fn show_unknown(&mut self, key: Key, parent: Option<usize>, kind: &str) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         if let Some(session) = self.sessions.get_mut(&key) {
             session.show_unknown(parent, kind, now);
         }
@@ -155,7 +156,7 @@ impl Engine {
             SessionUpdate::Plan(plan) => {
                 let mut list = Vec::new();
                 todos::update(&mut list, update::todos_of(plan), false);
-                let now = self.now.wall_ms;
+                let now = self.now().wall_ms;
                 if let Some(session) = self.sessions.get_mut(&key) {
                     session.show_todos(parent, &list, now);
                 }
@@ -167,7 +168,7 @@ impl Engine {
     /// Takes an update into a session, and sees to what comes of it. `parent` is the task entry of the subagent it comes
     /// from.
     pub(crate) fn apply(&mut self, key: Key, parent: Option<usize>, update: SessionUpdate) {
-        let policy = self.policy.clone();
+        let (policy, now) = (self.policy(), self.now());
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -178,7 +179,7 @@ impl Engine {
             home: policy.home(),
             news: update,
         };
-        for change in update::apply(session, update, self.now) {
+        for change in update::apply(session, update, now) {
             self.see_to(key, change);
         }
     }
@@ -191,7 +192,7 @@ impl Engine {
         news: wire::ToolCall,
         announced: bool,
     ) -> Option<usize> {
-        let policy = self.policy.clone();
+        let (policy, now) = (self.policy(), self.now());
         let session = self.sessions.get_mut(&key)?;
         let agent = self.agents.get(&session.agent());
         let told = update::ToldCall {
@@ -200,7 +201,7 @@ impl Engine {
             home: policy.home(),
             announced,
         };
-        let change = session.tell_call(&told, news, self.now.wall_ms)?;
+        let change = session.tell_call(&told, news, now.wall_ms)?;
         let at = change.at;
         self.see_to(key, Changed::Call(change));
         Some(at)
@@ -227,12 +228,12 @@ impl Engine {
                 key,
                 entry: at,
                 content: diff.content,
-                path: absolute(&cwd, self.policy.home(), &diff.path),
+                path: absolute(&cwd, self.policy().home(), &diff.path),
                 near: diff.near,
                 old: diff.old,
                 new: diff.new,
             };
-            self.effects.push(Effect::Diff(Box::new(job)));
+            self.effect(Effect::Diff(Box::new(job)));
         }
         for terminal in call.terminals {
             self.show_terminal(key, at, &terminal);
@@ -252,12 +253,14 @@ impl Engine {
 
     /// Has the diffs of an entry compared that were not yet.
     pub(crate) fn compare_diffs(&mut self, key: Key, at: usize) {
+        let policy = self.policy();
         let Some(session) = self.sessions.get(&key) else {
             return;
         };
         let Some(tool) = session.transcript().get(at).and_then(|entry| entry.tool()) else {
             return;
         };
+        let mut jobs = Vec::new();
         for (content, shown) in tool.content.iter().enumerate() {
             if let Content::Diff {
                 path,
@@ -267,23 +270,26 @@ impl Engine {
                 ..
             } = shown
             {
-                let job = DiffJob {
+                jobs.push(DiffJob {
                     key,
                     entry: at,
                     content,
-                    path: absolute(session.cwd(), self.policy.home(), path),
+                    path: absolute(session.cwd(), policy.home(), path),
                     near: None,
                     old: old.clone().unwrap_or_default(),
                     new: new.clone(),
-                };
-                self.effects.push(Effect::Diff(Box::new(job)));
+                });
             }
+        }
+        for job in jobs {
+            self.effect(Effect::Diff(Box::new(job)));
         }
     }
 
     /// A tool call that changes files has ended: buffers of those files have to look again. Of what it changed in
     /// `known`, and of what it had the editor write, the event was fired.
     pub(crate) fn note_edits(&mut self, key: Key, at: usize, known: &[String]) {
+        let policy = self.policy();
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -316,7 +322,7 @@ impl Engine {
                     _ => FileChanged::Modified,
                 };
                 let said = crate::sessions::watching::said(tool, &path);
-                let full = absolute(session.cwd(), self.policy.home(), &path);
+                let full = absolute(session.cwd(), policy.home(), &path);
                 (full, hunks, state, told, said)
             })
             .collect();
@@ -343,6 +349,51 @@ impl Engine {
         self.event(key, "CursorAgentEdit", json!({ "path": path }));
     }
 
+    /// A long diff was computed.
+    pub fn on_diff(&mut self, job: &DiffJob, result: crate::tools::diff::Diff) {
+        let policy = self.policy();
+        // It may be another one by now, or just what is shown already.
+        let session = self.sessions.get(&job.key);
+        let tool = session.and_then(|session| session.transcript().get(job.entry)?.tool());
+        let is_news = tool
+            .and_then(|tool| tool.content.get(job.content))
+            .is_some_and(|content| match content {
+                Content::Diff { old, new, diff, .. } => {
+                    old.as_deref().unwrap_or_default() == job.old
+                        && *new == job.new
+                        && diff.as_ref() != Some(&result)
+                }
+                _ => false,
+            });
+        let Some(session) = self.sessions.get_mut(&job.key).filter(|_| is_news) else {
+            return;
+        };
+        let tool = session
+            .transcript_mut()
+            .get_mut(job.entry)
+            .and_then(|entry| entry.tool_mut());
+        let Some(tool) = tool else { return };
+        let Some(Content::Diff { path, diff, .. }) = tool.content.get_mut(job.content) else {
+            return;
+        };
+        *diff = Some(result);
+        let path = path.clone();
+        let hunks = tool.has_edited().then(|| tool.hunks_of(&path));
+        let decision = tool.decision;
+        if let Some(hunks) = hunks {
+            let path = absolute(session.cwd(), policy.home(), &path);
+            session.set_hunks(&path, hunks);
+        }
+        if let Some(id) = decision
+            && self
+                .decisions
+                .get(id)
+                .is_some_and(|decision| decision.checked)
+        {
+            self.announce(id);
+        }
+    }
+
     /// A file was changed by the agent: its buffer has to look again.
     pub(crate) fn look_again(
         &mut self,
@@ -365,7 +416,7 @@ impl Engine {
 
     /// Takes todos into the session's list and shows them.
     pub(crate) fn update_todos(&mut self, key: Key, list: Vec<Todo>, merge: bool) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         if let Some(session) = self.sessions.get_mut(&key) {
             session.update_todos(list, merge, true, now);
         }

@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use crate::decide::decided::How;
 use crate::effect::DiskOp;
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::ids::{DecisionId, EditorId, Key, ResultId};
 use crate::screen::decision_view::DecisionView;
 use crate::screen::entry_view::{Depth, EntryView, entry_view};
+use crate::screen::news::News;
 use crate::screen::outbox::Item;
 use crate::screen::view::Status;
 use crate::text::{MESSAGE_BYTES, passage};
@@ -100,7 +101,9 @@ impl Engine {
         let mut changes = Vec::new();
         let mut left = max_bytes;
         while left > 0 {
-            let Some(item) = self.outbox.pop() else { break };
+            let Some(item) = self.screen.outbox.pop() else {
+                break;
+            };
             left = left.saturating_sub(match item {
                 Item::Entry { .. } => NESTED_BYTES,
                 Item::Status { .. } => 0,
@@ -116,17 +119,17 @@ impl Engine {
                 Item::Status { key } => {
                     // Most of what happens in a session leaves its status as it is.
                     let status = self.status(key).map(Box::new);
-                    let status = status.filter(|status| self.told.get(&key) != Some(status));
+                    let status = status.filter(|status| self.screen.told.get(&key) != Some(status));
                     if let Some(data) = status {
                         left = left.saturating_sub(NESTED_BYTES);
-                        self.told.insert(key, data.clone());
+                        self.screen.told.insert(key, data.clone());
                         changes.push(Change::Status { key, data });
                     }
                 }
                 Item::Other(news) => changes.extend(self.news(news)),
             }
         }
-        (changes, !self.outbox.is_empty())
+        (changes, !self.screen.outbox.is_empty())
     }
 
     /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. Of one whose text only
@@ -198,7 +201,7 @@ impl Engine {
             }),
         }
         if rest.is_some() {
-            self.outbox.put_back(key, entry, again);
+            self.screen.outbox.put_back(key, entry, again);
         }
         left
     }
@@ -254,7 +257,7 @@ impl Engine {
     /// heard yet comes as a part of it, and not a second time.
     pub fn retell(&mut self, key: Key) {
         self.note_changes();
-        self.outbox.forget_entries(key);
+        self.screen.outbox.forget_entries(key);
         let Some(session) = self.sessions.get_unseen(&key) else {
             return;
         };
@@ -262,7 +265,7 @@ impl Engine {
             if let Some(entry) = session.transcript_mut().get_unseen(at) {
                 entry.sent = 0;
             }
-            self.outbox.entry(key, at);
+            self.screen.outbox.entry(key, at);
         }
     }
 }

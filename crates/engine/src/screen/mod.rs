@@ -3,5 +3,6 @@
 pub mod decision_view;
 pub mod drain;
 pub mod entry_view;
+pub mod news;
 pub mod outbox;
 pub mod view;

@@ -55,7 +55,7 @@ impl<E> Default for Outbox<E> {
 
 impl<E> Outbox<E> {
     /// `entry` grew.
-    pub fn append(&mut self, key: Key, entry: usize) {
+    pub(super) fn append(&mut self, key: Key, entry: usize) {
         self.wake = self.wake.max(Wake::Soon);
         self.waiting.entry((key, entry)).or_insert_with(|| {
             self.items.push_back(Item::Append { key, entry });
@@ -64,7 +64,7 @@ impl<E> Outbox<E> {
     }
 
     /// `entry` is new or has to be drawn again.
-    pub fn entry(&mut self, key: Key, entry: usize) {
+    pub(super) fn entry(&mut self, key: Key, entry: usize) {
         self.wake = self.wake.max(Wake::Soon);
         // Drawing it again shows what was appended as well: a waiting append turns into this.
         if self.waiting.insert((key, entry), true).is_none() {
@@ -73,7 +73,7 @@ impl<E> Outbox<E> {
     }
 
     /// The status of a session changed.
-    pub fn status(&mut self, key: Key) {
+    pub(super) fn status(&mut self, key: Key) {
         self.wake = self.wake.max(Wake::Soon);
         if self.statuses.insert(key) {
             self.items.push_back(Item::Status { key });
@@ -81,13 +81,13 @@ impl<E> Outbox<E> {
     }
 
     /// Something that is passed on as it is.
-    pub fn push(&mut self, other: E, wake: Wake) {
+    pub(super) fn push(&mut self, other: E, wake: Wake) {
         self.wake = self.wake.max(wake);
         self.items.push_back(Item::Other(other));
     }
 
     /// The oldest item, for good.
-    pub fn pop(&mut self) -> Option<Item<E>> {
+    pub(super) fn pop(&mut self) -> Option<Item<E>> {
         let item = self.items.pop_front()?;
         match item {
             Item::Append { key, entry } | Item::Entry { key, entry } => {
@@ -107,13 +107,13 @@ impl<E> Outbox<E> {
     }
 
     /// What is left of an entry after a first piece was handed out: it stays the oldest.
-    pub fn put_back(&mut self, key: Key, entry: usize, again: bool) {
+    pub(super) fn put_back(&mut self, key: Key, entry: usize, again: bool) {
         self.waiting.insert((key, entry), again);
         self.items.push_front(Item::Append { key, entry });
     }
 
     /// Nothing of a session's entries is to be handed out any more.
-    pub fn forget_entries(&mut self, key: Key) {
+    pub(super) fn forget_entries(&mut self, key: Key) {
         self.items.retain(|item| {
             !matches!(item, Item::Append { key: of, .. } | Item::Entry { key: of, .. } if *of == key)
         });
@@ -121,12 +121,12 @@ impl<E> Outbox<E> {
     }
 
     /// Whether anything waits.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// How soon the editor has to be woken for what came since the last call.
-    pub fn take_wake(&mut self) -> Wake {
+    pub(super) fn take_wake(&mut self) -> Wake {
         std::mem::take(&mut self.wake)
     }
 }

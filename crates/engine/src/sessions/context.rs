@@ -22,7 +22,7 @@ impl Engine {
     pub(crate) fn look_for_context(&mut self, key: Key) {
         if self.read_context(key) {
             let turn = self.sessions.get(&key).map_or(0, |session| session.turns);
-            self.effects.push(Effect::After {
+            self.effect(Effect::After {
                 ms: SECOND_LOOK_MS,
                 timer: Timer::Context { key, turn },
             });
@@ -49,7 +49,7 @@ impl Engine {
         };
         let session_id = id.to_string();
         let env = agent.spec().env.clone();
-        self.effects.push(Effect::ReadContext {
+        self.effect(Effect::ReadContext {
             key,
             session_id,
             env,

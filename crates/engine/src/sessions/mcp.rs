@@ -104,7 +104,7 @@ impl Engine {
             choice,
         };
         let proc = agent.proc();
-        self.effects.push(Effect::ReadMcp {
+        self.effect(Effect::ReadMcp {
             key,
             proc,
             wanted: Box::new(wanted),
@@ -120,7 +120,7 @@ impl Engine {
         agent.secrets_mut().add_values(&read.secrets);
         agent.learn_servers(&read.servers);
         let hide = Effect::Hide(agent.secrets().clone());
-        self.effects.push(hide);
+        self.effect(hide);
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };

@@ -236,13 +236,13 @@ impl Engine {
                 if bytes > LARGE_BYTES && !entry.done && !closed && session.turn.is_some() {
                     let due = changed.large.get(&at).is_none_or(|last| {
                         let gap = LARGE_GAP_MS * (bytes / LARGE_BYTES) as u64;
-                        self.now.mono_ms.saturating_sub(*last) >= gap
+                        self.now().mono_ms.saturating_sub(*last) >= gap
                     });
                     if !due {
                         waiting.insert(at, since);
                         continue;
                     }
-                    changed.large.insert(at, self.now.mono_ms);
+                    changed.large.insert(at, self.now().mono_ms);
                 }
                 let piece = match since {
                     Since::Byte(from) => {
@@ -303,7 +303,7 @@ impl Engine {
             cwd: session.cwd.clone(),
             env: agent.is_cursor().then(|| agent.spec().env.clone()),
         };
-        self.effects.push(effect);
+        self.effect(effect);
         if let Some(session) = self.sessions.get_mut(&key) {
             session.recalling = true;
         }
@@ -404,7 +404,7 @@ impl Engine {
 
     /// What the agent said of an old conversation was compared with what is stored.
     pub(crate) fn reconcile(&mut self, key: Key) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };

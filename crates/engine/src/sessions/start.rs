@@ -11,9 +11,10 @@ use crate::agents::agent::{Agent, Link, Stage, Waiter};
 use crate::agents::cli_config::CliConfig;
 use crate::agents::connect::rpc_message;
 use crate::effect::{Effect, Timer};
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::ids::{AgentId, Key, Proc, ResultId};
+use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::{Body, Level};
 use crate::sessions::session::{Phase, Replay, Session, Wanted};
@@ -218,7 +219,7 @@ impl Engine {
     /// Looks after a while whether the session is there.
     fn expect_session(&mut self, key: Key) {
         let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
-        self.effects.push(Effect::After {
+        self.effect(Effect::After {
             ms: SESSION_NOTICE_MS,
             timer: Timer::Session { key, heard },
         });
@@ -301,7 +302,7 @@ impl Engine {
         if matches!(phase, Phase::Loading { .. }) {
             // Cursor goes on replaying for a moment after its answer.
             let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
-            self.effects.push(Effect::After {
+            self.effect(Effect::After {
                 ms: REPLAY_IDLE_MS,
                 timer: Timer::Replay { key, heard },
             });
@@ -315,7 +316,7 @@ impl Engine {
 
     /// A replay is over once nothing has come for a while.
     pub(crate) fn on_replay_timer(&mut self, key: Key, heard: u64) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -324,7 +325,7 @@ impl Engine {
         }
         if session.heard != heard {
             let heard = session.heard;
-            self.effects.push(Effect::After {
+            self.effect(Effect::After {
                 ms: REPLAY_IDLE_MS,
                 timer: Timer::Replay { key, heard },
             });
@@ -370,7 +371,7 @@ impl Engine {
                             step: session.settings,
                         };
                         let ms = SET_MS;
-                        self.effects.push(Effect::After { ms, timer });
+                        self.effect(Effect::After { ms, timer });
                     }
                     return;
                 }
@@ -670,7 +671,7 @@ impl Engine {
         let path = crate::agents::cli_config::path(env, |name| self.env().var(name))
             .ok_or(Error::NoHome)?;
         let result = self.promise();
-        self.effects.push(Effect::CliConfig { result, path });
+        self.effect(Effect::CliConfig { result, path });
         Ok(result)
     }
 

@@ -99,7 +99,7 @@ impl Engine {
         id: &wire::SessionId,
         news: Option<&wire::SubagentUpdate>,
     ) -> Option<usize> {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let session = self.sessions.get_mut(&key)?;
         let agent = session.agent;
         let found = find_task(&session.transcript, owner, id.as_str(), news);
@@ -166,7 +166,7 @@ impl Engine {
 
     /// The task that a tool call is, made when it was not announced.
     pub(crate) fn task_of_call(&mut self, key: Key, call: &wire::ToolCallId) -> Option<usize> {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let session = self.sessions.get_mut(&key)?;
         let known = session.transcript.tool(call.as_str());
         let at = known.unwrap_or_else(|| session.transcript.add_tool(call.as_str(), None, now));
@@ -241,7 +241,7 @@ impl Engine {
     }
 
     fn tell_task(&mut self, key: Key, at: usize, news: &wire::SubagentUpdate) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let Some(entry) = self
             .sessions
             .get_mut(&key)
@@ -303,7 +303,7 @@ impl Engine {
 
     /// A subagent has ended its work: what it was writing is whole.
     fn end_words(&mut self, key: Key, at: usize) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         if let Some(session) = self.sessions.get_mut(&key) {
             session.transcript.end_message(Some(at), now);
         }
@@ -311,7 +311,7 @@ impl Engine {
 
     /// A subagent is heard of: one that was only taken to have ended has not.
     pub(crate) fn heard_from(&mut self, key: Key, at: usize) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -427,7 +427,7 @@ impl Engine {
 
     /// Adds an entry to a subagent's block.
     fn say(&mut self, key: Key, task: usize, voice: Voice, text: &str) -> Option<usize> {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         self.heard_from(key, task);
         let session = self.sessions.get_mut(&key)?;
         // It is a message of its own, below what is being written and above what comes.

@@ -29,8 +29,8 @@ impl Engine {
     pub fn prompt(&mut self, key: Key, spec: PromptSpec) -> Result<PromptId, Error> {
         not_empty(&spec)?;
         self.session(key)?;
-        let id = self.last_prompt.advance();
-        let knows = self.told.get(&key).is_some_and(|told| told.has_failed());
+        let id = self.next_prompt();
+        let knows = self.screen.knows_failure(key);
         if let Some(session) = self.sessions.get_mut(&key) {
             session.queue.push_back(Prompt { id, spec });
         }
@@ -131,7 +131,7 @@ impl Engine {
 
     /// Sends the first prompt of the queue, if the session can take one.
     pub(crate) fn send_next(&mut self, key: Key) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let closing = self.is_closing();
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
@@ -255,7 +255,7 @@ impl Engine {
         {
             turn.cancelling = true;
         }
-        self.effects.push(Effect::After {
+        self.effect(Effect::After {
             ms: CANCEL_NOTICE_MS,
             timer: Timer::Cancel { key, turn: number },
         });
@@ -413,8 +413,51 @@ impl Engine {
         })
     }
 
+    /// All tool calls of a session that have not ended are over: the turn is. Subagents that are at work go on.
+    pub(crate) fn end_tools(&mut self, key: Key, status: &ToolStatus) {
+        let now = self.now().wall_ms;
+        let completed = *status == ToolStatus::Completed;
+        let Some(session) = self.sessions.get(&key) else {
+            return;
+        };
+        let goes_on = |at: usize| completed && session.transcript().is_at_work(at);
+        let open: Vec<usize> = session
+            .transcript()
+            .entries()
+            .iter()
+            .enumerate()
+            .filter(|(at, entry)| {
+                let open =
+                    !entry.done && matches!(&entry.body, Body::Tool(tool) if !tool.is_over());
+                open && !goes_on(*at)
+            })
+            .map(|(at, _)| at)
+            .collect();
+        for &at in &open {
+            self.assume_ended(key, at, !completed);
+            let session = self.sessions.get_mut(&key);
+            if let Some(entry) = session.and_then(|session| session.transcript_mut().get_mut(at)) {
+                entry.done = true;
+                entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
+                if let Some(tool) = entry.tool_mut() {
+                    // Gemini says nothing more of a call the user said no to.
+                    tool.status = if tool.rejected {
+                        ToolStatus::Cancelled
+                    } else {
+                        status.clone()
+                    };
+                }
+            }
+        }
+        if completed {
+            for at in open {
+                self.note_edits(key, at, &[]);
+            }
+        }
+    }
+
     fn end_turn(&mut self, key: Key, reason: &str, tokens: Option<u64>, error: Option<String>) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         let stopped = error.is_some() || reason == "cancelled";
         // A subagent in the background asks on its own account: it may go on long after the turn.
         let workers = !stopped && self.has_workers(key);

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::engine::{Engine, News};
+use crate::engine::Engine;
 use crate::ids::{Key, Proc};
 use crate::policy::paths::absolute;
+use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::sessions::entry::Level;
 use crate::sessions::session::{FileChanged, Session};
@@ -173,14 +174,20 @@ pub struct Point {
     pub at_ms: u64,
 }
 
+/// What the review has yet to hear. Only this file looks inside.
+#[derive(Debug, Default)]
+pub(crate) struct Watching {
+    unheard: Vec<Watched>,
+}
+
 impl Engine {
     /// What the review has to hear, in order.
     pub fn take_watched(&mut self) -> Vec<Watched> {
-        std::mem::take(&mut self.watched)
+        std::mem::take(&mut self.watching.unheard)
     }
 
     fn watch(&mut self, job: Job) {
-        self.watched.push(Watched {
+        self.watching.unheard.push(Watched {
             job,
             hold: None,
             first: false,
@@ -189,7 +196,7 @@ impl Engine {
 
     /// A turn is about to begin: files are kept as they are, then the prompt is sent.
     pub(crate) fn watch_turn(&mut self, key: Key, turn: u64, prompt: &str, open: Vec<String>) {
-        let at_ms = self.now.wall_ms;
+        let at_ms = self.now().wall_ms;
         let Some(session) = self.sessions.get(&key) else {
             return;
         };
@@ -206,7 +213,7 @@ impl Engine {
             at_ms,
         };
         let proc = agent.proc();
-        self.watched.push(Watched {
+        self.watching.unheard.push(Watched {
             job: Job::TurnStarted {
                 author: Author { key, turn },
                 point: Box::new(point),
@@ -231,7 +238,7 @@ impl Engine {
         let paths: Vec<String> = named(tool)
             .into_iter()
             .filter(|path| !known.contains(path))
-            .map(|path| absolute(&session.cwd, self.policy.home(), &path))
+            .map(|path| absolute(&session.cwd, self.policy().home(), &path))
             .collect();
         for path in paths {
             self.watch(Job::Named { path: path.into() });
@@ -267,7 +274,7 @@ impl Engine {
     /// A call ended that was to change files: whether it did is looked up, before anything else is heard.
     pub(crate) fn watch_doubt(&mut self, key: Key, doubt: Doubt) {
         let author = self.author(key);
-        self.watched.push(Watched {
+        self.watching.unheard.push(Watched {
             job: Job::Doubted { author, doubt },
             hold: None,
             first: true,

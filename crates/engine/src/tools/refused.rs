@@ -78,7 +78,8 @@ impl Engine {
         let Some(tool) = session.transcript().get(at).and_then(|entry| entry.tool()) else {
             return;
         };
-        let home = self.policy.home();
+        let policy = self.policy();
+        let home = policy.home();
         let paths = named(tool)
             .into_iter()
             .map(|path| absolute(session.cwd(), home, &path).into())
@@ -94,7 +95,8 @@ impl Engine {
 
     /// A file was seen to have changed: a call that is about to change it, or was, may have done so.
     pub(crate) fn note_found(&mut self, key: Key, path: &str) {
-        let home = self.policy.home();
+        let policy = self.policy();
+        let home = policy.home();
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };

@@ -1,0 +1,243 @@
+//! The wire of an agent: what arrives on it, what is written to it, and that every call is answered when it ends.
+
+use acp::message::{Id, Junk, Message, RpcError};
+use acp::peer::{CallId, Incoming, Ticket};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::agents::agent::Waiter;
+use crate::agents::protocol_log::Dir;
+use crate::effect::Effect;
+use crate::engine::Engine;
+use crate::ids::{AgentId, Proc};
+use crate::screen::news::News;
+use crate::screen::outbox::Wake;
+use crate::sessions::entry::Level;
+use crate::text;
+
+/// How long a process that is to end may take before it is killed.
+const END_GRACE_MS: u64 = 2_000;
+/// How much of a line that is no message is looked through for secrets, and how much of it is shown.
+const MASKED_BYTES: usize = 64 * 1024;
+const JUNK_BYTES: usize = 200;
+
+impl Engine {
+    /// One frame of text arrived: its messages in order, the line for the log.
+    pub fn on_line(&mut self, proc: Proc, line: &[u8], messages: Vec<Result<Message, Junk>>) {
+        let now = self.now().mono_ms;
+        let Some(agent) = self.live(proc) else { return };
+        agent.protocol_log_mut().push(now, Dir::In, line);
+        for message in messages {
+            let Some(agent) = self.live(proc) else { return };
+            if let Err(Junk::Unreadable { id, method, why }) = &message {
+                self.on_unreadable(proc, id.clone(), method, why);
+                continue;
+            }
+            let Ok(message) = message else {
+                // Never answered: some agents print banners and warnings to stdout.
+                let whole = &line[..line.len().min(MASKED_BYTES)];
+                let mut shown = agent.secrets().mask(&String::from_utf8_lossy(whole));
+                shown.truncate(shown.floor_char_boundary(JUNK_BYTES));
+                let name = agent.spec().agent.clone();
+                // Some say why they end right there.
+                agent.push_stderr(&shown);
+                self.log("info", format!("{name}: not a message: {shown}"));
+                continue;
+            };
+            let mut message = message;
+            agent.paths_mut().receive(&mut message);
+            let is_up = agent.is_up();
+            match agent.peer_mut().receive(message) {
+                // It was let go: nothing can be written to it any more, and the user is not asked about it.
+                Incoming::Request { .. } if !is_up => {}
+                Incoming::Request {
+                    ticket,
+                    method,
+                    params,
+                } => self.on_request(proc, ticket, &method, params),
+                Incoming::Notification { method, params } => {
+                    self.on_notification(proc, &method, params)
+                }
+                Incoming::Response { waiter, result, .. } => self.on_response(proc, waiter, result),
+                Incoming::Cancelled { ticket } => self.on_withdrawn(proc, ticket),
+                Incoming::Stray { id } => {
+                    self.log("info", format!("an answer to no request: {id:?}"))
+                }
+            }
+        }
+    }
+
+    /// A message that is JSON, but more than can be read: a request is answered, and the user told what is missing.
+    fn on_unreadable(&mut self, proc: Proc, id: Option<Id>, method: &str, why: &str) {
+        let Some(agent) = self.live(proc) else { return };
+        let method = text::label(method, 80);
+        let name = agent.spec().agent.clone();
+        let answered = id.is_some() && agent.is_up();
+        self.log("warn", format!("{name}: {method} cannot be read: {why}"));
+        if let Some(id) = id.filter(|_| answered) {
+            let message = Message::Response {
+                id,
+                result: Err(RpcError::new(
+                    RpcError::INVALID_REQUEST,
+                    format!("{method} cannot be read: {why}"),
+                )),
+            };
+            self.write(proc.agent, message.to_line());
+        }
+        let done = if answered { "refused" } else { "left out" };
+        let text = format!(
+            "{name} sent a message that cannot be read ({method}: {why}); it was {done}. :CursorAgent log has it"
+        );
+        for key in self.keys_of(proc.agent) {
+            self.add_notice(key, Level::Warning, "error", text.clone());
+        }
+    }
+
+    /// The agent reads nothing of what was written to it, of which so many bytes wait; None: it reads again.
+    pub fn on_stalled(&mut self, proc: Proc, bytes: Option<usize>) {
+        let Some(agent) = self.live(proc) else { return };
+        agent.set_stalled(bytes.is_some());
+        let name = agent.spec().agent.clone();
+        let keys = self.keys_of(proc.agent);
+        let Some(bytes) = bytes else { return };
+        let text = format!(
+            "{name} has stopped reading what is sent to it: {} kB are waiting\n  they are sent as soon as it reads again · :CursorAgent restart starts it again",
+            bytes.div_ceil(1000)
+        );
+        for key in &keys {
+            self.add_notice(*key, Level::Warning, "error", text.clone());
+        }
+        if let Some(key) = keys.first() {
+            self.tell(*key, "warn", text);
+        }
+    }
+
+    /// A line beyond the cap.
+    pub fn on_too_long(&mut self, proc: Proc, bytes: usize) {
+        let Some(agent) = self.live(proc) else { return };
+        let text = format!(
+            "{} sent a message of {} MiB, more than the {} MiB this plugin takes; it was skipped. If the turn does not go on, :CursorAgent cancel",
+            agent.spec().agent,
+            bytes / (1024 * 1024),
+            acp::MAX_LINE_BYTES / (1024 * 1024)
+        );
+        for key in self.keys_of(proc.agent) {
+            self.add_notice(key, Level::Error, "error", text.clone());
+        }
+        if let Some(key) = self.keys_of(proc.agent).first() {
+            self.tell(*key, "error", text);
+        }
+    }
+
+    /// A line on stderr.
+    pub fn on_stderr(&mut self, proc: Proc, line: &str) {
+        let now = self.now().mono_ms;
+        if let Some(agent) = self.live(proc) {
+            agent
+                .protocol_log_mut()
+                .push(now, Dir::Stderr, line.as_bytes());
+            agent.push_stderr(line);
+        }
+    }
+
+    /// The last lines of stderr, when the stream itself does not end.
+    pub fn stderr_tail(&self, proc: Proc) -> Vec<String> {
+        self.agents
+            .get(&proc.agent)
+            .map(|agent| agent.stderr().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// Makes a call.
+    pub(crate) fn request(
+        &mut self,
+        id: AgentId,
+        method: &str,
+        params: impl Serialize,
+        waiter: Waiter,
+    ) -> Option<CallId> {
+        let agent = self.agents.get_mut(&id)?;
+        let (call, line) = agent.peer_mut().request(method, params, waiter);
+        self.write(id, line);
+        Some(call)
+    }
+
+    /// Sends a notification.
+    pub(crate) fn notify(&mut self, id: AgentId, method: &str, params: impl Serialize) {
+        if let Some(agent) = self.agents.get(&id) {
+            let line = agent.peer().notify(method, params);
+            self.write(id, line);
+        }
+    }
+
+    /// Answers a request, once; a second answer, or one to a process that is gone, goes nowhere.
+    pub(crate) fn respond(&mut self, proc: Proc, ticket: Ticket, result: Result<Value, RpcError>) {
+        let line = self
+            .live(proc)
+            .and_then(|agent| agent.peer_mut().answer(ticket, result));
+        if let Some(line) = line {
+            self.write(proc.agent, line);
+        }
+    }
+
+    /// Answers with a typed result.
+    pub(crate) fn respond_with(&mut self, proc: Proc, ticket: Ticket, result: &impl Serialize) {
+        let line = self
+            .live(proc)
+            .and_then(|agent| agent.peer_mut().answer_ok(ticket, result));
+        if let Some(line) = line {
+            self.write(proc.agent, line);
+        }
+    }
+
+    fn write(&mut self, id: AgentId, line: Vec<u8>) {
+        let now = self.now().mono_ms;
+        if let Some(agent) = self.agents.get_mut(&id) {
+            let line = agent.paths_mut().send(line);
+            agent.protocol_log_mut().push(now, Dir::Out, &line);
+            let proc = agent.proc();
+            self.effect(Effect::Write { proc, line });
+        }
+    }
+
+    /// Lets the process go: its stdin is closed, and what does not end by itself is killed.
+    pub(crate) fn end_process(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get_mut(&id) else {
+            return;
+        };
+        if agent.is_up() {
+            agent.let_go();
+            let proc = agent.proc();
+            self.let_go(proc, END_GRACE_MS);
+        }
+    }
+
+    /// Answers what the process still waits for and closes its stdin; whoever waits for it is told.
+    pub(crate) fn let_go(&mut self, proc: Proc, grace_ms: u64) {
+        let Some(agent) = self.live(proc) else { return };
+        let lines = agent.peer_mut().answer_all(&RpcError::cancelled());
+        for line in lines {
+            self.write(proc.agent, line);
+        }
+        self.withdraw_calls(|call| call.proc == proc);
+        self.take_accesses(|access| access.proc == proc);
+        self.effect(Effect::End { proc, grace_ms });
+        self.forget_calls(proc);
+    }
+
+    /// Calls of a process that is gone will not be answered: the user's own get an error instead.
+    pub(crate) fn forget_calls(&mut self, proc: Proc) {
+        let Some(agent) = self.live(proc) else { return };
+        let name = agent.spec().agent.clone();
+        for (_, waiter) in agent.peer_mut().close().waiters {
+            if let Waiter::List { result: id, .. }
+            | Waiter::Delete { result: id }
+            | Waiter::Logout { result: id }
+            | Waiter::LogIn { result: id, .. } = waiter
+            {
+                let result = Err(format!("{name} stopped before it answered"));
+                self.push(News::Result { id, result }, Wake::Now);
+            }
+        }
+    }
+}
