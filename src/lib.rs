@@ -5,7 +5,7 @@
 //! - `crates/acp` — framing, JSON-RPC and the types of the Agent Client Protocol and of `cursor/*`; no IO.
 //! - `crates/engine` — state and decisions, behind one lock; no IO. Its `lib.rs` says which file does what.
 //! - [`driver`] — the one tokio runtime: processes, pipes, timers, the gap between two frames; carries out the engine's effects.
-//!   [`process`] spawns and kills, [`family`] knows what they started, [`stdin`] writes to agents, [`errand`]s are
+//!   Its own comment says which file below it does what. [`process`] spawns and kills, [`family`] knows what they started, [`stdin`] writes to agents, [`errand`]s are
 //!   commands run for what they print, [`keeper`] ends what is left when Neovim is killed, [`disk`] reads and writes files,
 //!   in whatever [`encoding`] they have.
 //! - [`links`] — looks at the disk for the rules.

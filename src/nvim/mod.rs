@@ -1,5 +1,8 @@
 //! The bridge: what Neovim loads, the functions Lua can call, the wake-up of its main loop.
 //!
+//! `module` registers the functions, those about sessions itself; `review`, `merging`, `memory` and `commands` have the
+//! others. `wake` wakes the main loop.
+//!
 //! The only place that names Lua, Neovim or `unsafe`.
 #![allow(unsafe_code)]
 

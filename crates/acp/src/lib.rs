@@ -5,7 +5,8 @@
 //! - [`peer`] matches answers with calls, and sees to it that each request is answered once.
 //! - [`methods`] names every method.
 //! - [`types`] are the params and results, for either side.
-//! - [`lenient`] is how those are read: what is missing or odd never costs the message.
+//! - [`lenient`] is how those are read: what is missing or odd never costs the message; [`glimpse`] finds the id of one that cannot
+//!   be read at all.
 //!
 //! What comes in is read leniently and keeps what it does not know; what goes out has a type that can only be
 //! written as the schema has it. Nothing here blocks, spawns, logs or knows an editor.

@@ -1,8 +1,9 @@
 //! Cursor's cloud agents: a typed client of the API, and a fake of the API to test it with.
 //!
-//! - [`Client`] has a method for each call: [`v1`] is the API of today, [`v0`] the older one, for webhooks and branch names.
+//! - [`Client`] (`client`: time-outs, repeats) has a method for each call, with `types` in and out: [`v1`] is the API of today, [`v0`] the older one, for webhooks and branch names.
 //! - [`creation`] creates agents and runs, so that a lost answer never makes a second one.
-//! - [`stream`] follows a run: [`RunStream`] reconnects from the last event and neither loses nor repeats one.
+//! - [`stream`] follows a run: [`RunStream`] reconnects from the last event and neither loses nor repeats one; `sse` reads its
+//!   lines.
 //! - [`key`] is where the API key comes from, [`error`] what can go wrong, in words, [`backoff`] how long to wait, [`clock`] times.
 //! - [`fake`] is the API itself on loopback, with its faults; it plays the demo too.
 //!

@@ -1,7 +1,8 @@
 //! `cursor-agent-connect`: joins a client that speaks ACP on stdio with an agent that is reached by WebSocket.
 //!
 //! The remote transport of the protocol's draft: one JSON-RPC message is one text frame there and one line here; binary frames are
-//! ignored. `args` reads the command line, `token` finds the bearer, `socket` connects and carries messages.
+//! ignored. `args` reads the command line, `token` finds the bearer, `socket` connects and carries messages,
+//! `error` says what went wrong.
 
 mod args;
 mod error;

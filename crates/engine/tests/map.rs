@@ -1,5 +1,5 @@
 //! The maps at the top of `src/lib.rs`, `crates/engine/src/lib.rs` and `lua/cursor_agent/init.lua` name every file, crate and
-//! room there is, and nothing that is gone.
+//! room there is, and nothing that is gone; so do those of the other crates.
 
 #![allow(
     clippy::unwrap_used,
@@ -86,6 +86,57 @@ fn every_module_and_crate_is_on_the_map_of_the_library() {
     assert_named(&map, names("crates", "/"), |name| {
         vec![format!("`crates/{name}`")]
     });
+    let linked = map
+        .split("[`")
+        .skip(1)
+        .filter_map(|rest| rest.split('`').next());
+    let there = |name: &str| ["", "/mod"].map(|end| root().join(format!("src/{name}{end}.rs")));
+    let gone = linked.filter(|name| !there(name).iter().any(|path| path.exists()));
+    let gone: Vec<&str> = gone.collect();
+    assert!(gone.is_empty(), "on the map and gone: {gone:?}");
+}
+
+/// What a directory of Rust opens with: its own file, or the one beside it that has its name.
+fn map_of(dir: &str) -> String {
+    let own = ["lib", "main", "mod"].map(|name| format!("{dir}/{name}.rs"));
+    let beside = format!("{dir}.rs");
+    let there = own
+        .iter()
+        .chain([&beside])
+        .filter(|path| root().join(path).exists());
+    there.map(|path| map(path, "//!")).collect()
+}
+
+/// The files of a directory, and of those in it, that no map names.
+fn unmapped(dir: &str, maps: &str) -> Vec<String> {
+    let maps = format!("{maps}{}", map_of(dir));
+    let own = ["lib", "main", "mod", "tests", "bin"];
+    let files = names(dir, ".rs").into_iter();
+    let files = files.filter(|name| !own.contains(&name.as_str()) && !name.ends_with("_tests"));
+    let mut missing = Vec::new();
+    for name in files {
+        let spelled = ["`", ".rs`", "::"].map(|end| format!("`{name}{end}"));
+        if !spelled.iter().any(|word| maps.contains(word)) {
+            missing.push(format!("{dir}/{name}"));
+        }
+        let room = format!("{dir}/{name}");
+        if root().join(&room).is_dir() {
+            missing.extend(unmapped(&room, &maps));
+        }
+    }
+    missing
+}
+
+#[test]
+fn every_file_is_on_the_map_of_its_crate_or_of_its_room() {
+    let crates = names("crates", "/").into_iter();
+    let programs = names("crates/cloud/src/bin", ".rs").into_iter();
+    let dirs = crates
+        .map(|name| format!("crates/{name}/src"))
+        .chain(programs.map(|name| format!("crates/cloud/src/bin/{name}")))
+        .chain(["src".to_owned()]);
+    let missing: Vec<String> = dirs.flat_map(|dir| unmapped(&dir, "")).collect();
+    assert!(missing.is_empty(), "not on a map: {missing:#?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! - [`edit`] — which lines of one text became which lines of another, found by diff.
 //! - [`file`] — a file under review: its base, its current text, and the hunks between them.
 //! - [`merge`] — two texts that grew from one, put together again; conflicts where both changed the same place.
+//! - [`merging`] — unsaved text and an agent's put together: what becomes of a buffer.
 //! - [`words`] — what changed within lines, for highlighting.
 //!
 //! Nothing here ever alters a byte of a line: texts are only cut between lines and put together again.

@@ -4,11 +4,12 @@
 //!
 //! - `acp` is the guided tour of the demo (`tour`).
 //! - `play` follows a scenario file (`scenario`, `player`); the tests of the plugin talk to it.
-//! - `replay` plays a saved wire log back (`replay`).
+//! - `replay` plays a saved protocol log back (`replay`).
 //! - `status`, `login`, `mcp` and their like are Cursor's own commands (`login`, `mcp`).
 //!
 //! Below them: `cursor`, `cursor_2026_10` and `plain` are what an agent answers by itself (`profile`), `sessions` what it remembers, `wire` the connection,
-//! `record` what a test reads afterwards, `host` the loop around it all.
+//! `record` what a test reads afterwards, `host` the loop around it all; `template` fills in what a scenario leaves open, `prompt` reads
+//! one, `session_store` writes Cursor's store, `process` and `private` are how it acts, `error` what it cannot read.
 
 mod cursor;
 mod cursor_2026_10;
@@ -39,7 +40,7 @@ const USAGE: &str = "\
 usage: cursor-agent-demo acp                                   a guided tour, as an ACP agent
        cursor-agent-demo play SCENARIO.json [--record FILE]    a scenario, as an ACP agent
        cursor-agent-demo play cursor-2026-10 [--record FILE]   the one that comes with the program
-       cursor-agent-demo replay LOG.jsonl [--record FILE]      a saved wire log, as an ACP agent
+       cursor-agent-demo replay LOG.jsonl [--record FILE]      a saved protocol log, as an ACP agent
                                 [--speed N]                    1 as it was recorded, 0 (default) at once
        cursor-agent-demo status | login | logout | about | models
        cursor-agent-demo mcp list | list-tools NAME | enable NAME | disable NAME | login NAME";

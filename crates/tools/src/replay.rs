@@ -1,4 +1,4 @@
-//! Plays a saved wire log back, so that a user's report becomes a test.
+//! Plays a saved protocol log back, so that a user's report becomes a test.
 //!
 //! The log is JSON lines `{"t":seconds,"dir":"->"|"<-"|"!!","msg":…}`: `->` is client to agent, `<-` agent to client, `!!` stderr; a line that was
 //! no message has `raw` or `text` instead of `msg`. The agent's lines are sent as they were recorded, with two differences: an answer carries

@@ -1,4 +1,4 @@
-//! Saved wire logs played back, seen from the client.
+//! Saved protocol logs played back, seen from the client.
 
 #![allow(
     clippy::unwrap_used,

@@ -3,6 +3,7 @@
 //! - [`tracked`] — one file, and what happens to it, in order.
 //! - [`view`] — what is undecided, as Lua sees it, and which of it is meant.
 //! - [`decide`] — keeping hunks and undoing them.
+//! - `model` — for tests: an editor, a disk, two agents and late reports, in any order.
 //!
 //! A file whose lines can be compared has a [`review::FileReview`]; of any other (binary, a link, made or removed
 //! without a line) the change as a whole is the one hunk. While a buffer has the file, the text under review is the

@@ -3,6 +3,10 @@
 //!
 //! Every type that arrives keeps what it does not know in `extra`, so that a later version, or another agent's own
 //! field, is only a lookup away.
+//!
+//! `initialize`, `auth`, `session`, `config` (modes, models, options) and `mcp` begin a session; `update`, `content`, `tool_call`,
+//! `subagent` are what happens in it; `permission`, `elicitation`, `fs` and `terminal` what an agent asks for; `cursor` are Cursor's
+//! own methods. `from_agent` and `from_client` are the other direction of each.
 
 mod auth;
 mod config;

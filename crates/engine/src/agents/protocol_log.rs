@@ -1,4 +1,4 @@
-//! The wire log: the last messages of one agent, kept as they were, read only on request.
+//! The protocol log: the last messages of one agent, kept as they were, read only on request.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -6,6 +6,9 @@
 //! - `points/ID` — a checkpoint: a journal of what its turn changed, line by line, each with a checksum;
 //! - `lock` — held while the oldest are removed, shared while something is added.
 //!
+//! `snapshot` is what a path was, `objects` and `journal` are how that is kept, `put` brings it back; the limits and what is
+//! pruned are here.
+//!
 //! Only files that change are ever looked at or stored. A content lies on disk before the line that names it, so a
 //! checkpoint that can be read can be restored; what was cut off at its end by a crash is left out.
 

@@ -1,6 +1,7 @@
 //! `cursor-agent-cloud`: Cursor's cloud agents for Neovim, in a process of their own.
 //!
 //! - `rpc` is what the dashboard asks, `acp` an ACP agent whose sessions are cloud agents ([`updates`] makes updates of their events).
+//! - `agent` serves `acp`, `git` looks at the directory, `stdio` carries lines, `usage` says what is wrong with the arguments.
 //! - `fake` is the API on loopback, for tests and for trying things out.
 
 mod agent;

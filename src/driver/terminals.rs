@@ -1,0 +1,90 @@
+//! Commands run for agents: what they print goes to the engine, what they leave in the background is killed on release.
+
+use engine::agents::launch::{Exit, Launch};
+use rustix::process::Signal;
+
+use super::Driver;
+use super::child::{Child, STDERR_WAIT, signal_family};
+use crate::family::Family;
+use crate::process;
+
+impl Driver {
+    pub(super) fn child_of_terminal(&self, terminal: u64) -> Option<(Option<u32>, Family)> {
+        self.shared
+            .state
+            .lock()
+            .terminals
+            .get(&terminal)
+            .map(Child::handle)
+    }
+
+    pub(super) async fn run_terminal(&self, terminal: u64, launch: Launch, family: &Family) {
+        let exit = match process::spawn_merged(&launch, family) {
+            Err(error) => {
+                let message = format!("{}: {error}\n", launch.command.join(" "));
+                self.with(|engine| engine.on_terminal_output(terminal, message.as_bytes()));
+                // What a shell answers for a command it cannot run.
+                Exit {
+                    code: Some(127),
+                    ..Exit::default()
+                }
+            }
+            Ok((mut child, output)) => {
+                if let Some(pid) = child.id() {
+                    self.shared.keeper.watch(pid);
+                }
+                let doomed = {
+                    let mut state = self.shared.state.lock();
+                    let entry = state.terminals.get_mut(&terminal);
+                    entry.is_some_and(|entry| {
+                        entry.pid = child.id();
+                        entry.doomed
+                    })
+                };
+                if let Some(pid) = child.id().filter(|_| doomed) {
+                    process::signal_group(pid, Signal::KILL);
+                }
+                let reader = self.clone();
+                let mut read = tokio::spawn(async move {
+                    process::read_all(output, |piece| {
+                        reader.with(|engine| engine.on_terminal_output(terminal, piece));
+                    })
+                    .await;
+                });
+                let status = child.wait().await.ok();
+                // A process it left in the background can hold the pipe open: what is read by now is the output.
+                let _ = tokio::time::timeout(STDERR_WAIT, &mut read).await;
+                process::exit(status, Vec::new())
+            }
+        };
+        self.with(|engine| engine.on_terminal_exit(terminal, &exit));
+        let left = {
+            let family = family.clone();
+            tokio::task::spawn_blocking(move || family.lives(&[])).await
+        };
+        let Some((pid, doomed)) = self.end_terminal(terminal, left.unwrap_or(false)) else {
+            return;
+        };
+        if doomed {
+            signal_family(None, family.clone(), Signal::KILL).await;
+        }
+        // All of the group is dead, even if the system has not taken note of that yet.
+        pid.inspect(|pid| self.shared.keeper.forget(*pid));
+    }
+
+    /// A command has ended; `left`: something of it runs on. Its group and whether that was to end, unless it is kept:
+    /// what it left in the background is killed on release.
+    fn end_terminal(&self, terminal: u64, left: bool) -> Option<(Option<u32>, bool)> {
+        let mut state = self.shared.state.lock();
+        let child = state.terminals.get_mut(&terminal)?;
+        child.exited = true;
+        let (pid, doomed) = (child.pid, child.doomed);
+        // A group that is gone must not be mistaken for a later one with its number.
+        child.pid = pid.filter(|pid| process::group_lives(*pid));
+        if !doomed && (child.pid.is_some() || left) {
+            return None;
+        }
+        state.terminals.remove(&terminal);
+        Some((pid, doomed))
+    }
+}
