@@ -317,7 +317,7 @@ impl Review {
             undone.count += count;
             for undo in undos {
                 if let Err(why) = put_back(&undo) {
-                    desk.take_back(&path, before.clone());
+                    desk.put_copy(&path, before.clone());
                     undone.count -= count;
                     undone.failed.push(format!("{}: {why}", path.display()));
                     continue;

@@ -158,7 +158,7 @@ impl Review {
                     // Nothing about it is undecided any more: it is what the user chose.
                     let state = super::workspace::state_of(path);
                     let mut desk = self.desk.lock();
-                    desk.settle(path);
+                    desk.close(path);
                     desk.put_back(path, state.clone());
                     drop(desk);
                     self.users(path, then.clone(), &state);

@@ -423,7 +423,7 @@ impl Watch {
         for _ in 0..TRIES {
             let news = self.desk.lock().news(path);
             // A directory, a device, or too large to be kept is not seen.
-            let (after, stamp, state) = settled(path)?;
+            let (after, stamp, state) = steady(path)?;
             let seen = Now { after, stamp, news };
             match self.became(author, path, seen, &state, said) {
                 Became::This(what) => return what,
@@ -671,7 +671,7 @@ impl Watch {
         if !known || (seen.is_some() && seen == stamp) {
             return;
         }
-        let Some((now, stamp, state)) = settled(path) else {
+        let Some((now, stamp, state)) = steady(path) else {
             return;
         };
         self.desk.lock().user_wrote(path, now.clone(), &state);
@@ -681,7 +681,7 @@ impl Watch {
 
     /// What is committed as it is needs no decision any more.
     fn look_for_commits(&mut self) {
-        let mut settled = Vec::new();
+        let mut closed = Vec::new();
         for turn in self.turns.values_mut() {
             let Some(Census::Git { head, .. }) = &turn.census else {
                 continue;
@@ -701,18 +701,18 @@ impl Watch {
                 let clean = paths
                     .into_iter()
                     .filter(|path| path.starts_with(top) && !dirty.contains_key(path));
-                settled.extend(clean.filter(|path| desk.settle(path)));
+                closed.extend(clean.filter(|path| desk.close(path)));
             }
             turn.census = Some(now);
         }
-        if !settled.is_empty() {
-            (self.tell)(Report::Reviewed(settled));
+        if !closed.is_empty() {
+            (self.tell)(Report::Reviewed(closed));
         }
     }
 }
 
 /// What a file is, and the state it is that in. One that is being written is looked at again.
-fn settled(path: &Path) -> Option<(Snapshot, Option<Stamp>, String)> {
+fn steady(path: &Path) -> Option<(Snapshot, Option<Stamp>, String)> {
     const TRIES: usize = 20;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
     let mut found = None;

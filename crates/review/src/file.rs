@@ -119,7 +119,7 @@ impl<A: Clone> FileReview<A> {
         };
         let clusters = cluster(&hunks, &edits, touches, Some(author)).0;
         self.current = text;
-        self.settle(clusters);
+        self.set_hunks(clusters);
     }
 
     /// It turns out that an agent had changed it before: what was taken for `was` had been `before`. What the user has typed
@@ -197,7 +197,7 @@ impl<A: Clone> FileReview<A> {
             }
         }
         self.current = text;
-        self.settle(clusters);
+        self.set_hunks(clusters);
     }
 
     /// Keeps a hunk: its lines go into the base. False when there is no such hunk.
@@ -264,7 +264,7 @@ impl<A: Clone> FileReview<A> {
     }
 
     /// Makes the hunks of clusters: what is the same in both texts within one is no change.
-    fn settle(&mut self, clusters: Vec<Cluster<A>>) {
+    fn set_hunks(&mut self, clusters: Vec<Cluster<A>>) {
         for cluster in clusters {
             if cluster.as_it_was {
                 let id = cluster.ids.first().map_or(HunkId(0), |(id, _)| *id);

@@ -2,7 +2,7 @@
 
 local changed = require("cursor_agent.files.changed")
 local serve = require("cursor_agent.files.serve")
-local settle = require("cursor_agent.files.settle")
+local resolve = require("cursor_agent.files.resolve")
 
 return {
   serve = serve.serve,
@@ -11,7 +11,7 @@ return {
   edited = changed.edited,
   was_read = changed.was_read,
   after_write = changed.after_write,
-  decided = settle.decided,
-  oldest_conflict = settle.oldest,
+  decided = resolve.decided,
+  oldest_conflict = resolve.oldest,
   show_difference = require("cursor_agent.files.difference").show,
 }

@@ -197,7 +197,7 @@ local function write(request, what, key, tries)
   loaded.text_in_pieces(buf, guarded(request, with_ours))
 end
 
----The agent does not wait for this any more: there is nothing left to settle.
+---The agent does not wait for this any more: there is nothing left to decide.
 ---@param request integer
 function M.withdrawn(request)
   local conflict = conflicts.waiting(request)

@@ -37,7 +37,7 @@ impl Desk {
                     };
                 }
             }
-            self.drop_settled(&path);
+            self.drop_decided(&path);
             paths.push(path);
         }
         (count, paths)
@@ -89,7 +89,7 @@ impl Desk {
                 to,
                 edits,
             });
-            self.drop_settled(&path);
+            self.drop_decided(&path);
         }
         (count, undos)
     }

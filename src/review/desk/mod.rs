@@ -31,7 +31,7 @@ pub use view::{BufferEdit, FileView, HunkView, Lines, Select, Undo};
 pub struct Desk {
     files: BTreeMap<PathBuf, Tracked>,
     /// The state in which a file had nothing undecided any more: of that one nothing is asked again.
-    settled: BTreeMap<PathBuf, String>,
+    decided: BTreeMap<PathBuf, String>,
     /// Counts what the editor has said of each file, and what was decided about it.
     news: HashMap<PathBuf, u64>,
     last: u64,
@@ -49,7 +49,7 @@ impl Desk {
         author: Author,
     ) {
         let Some(tracked) = self.tracked(path) else {
-            let decided = self.settled.get(path).is_some_and(|known| known == state);
+            let decided = self.decided.get(path).is_some_and(|known| known == state);
             if before.as_ref() != Some(&after) && !decided {
                 self.last += 1;
                 let tracked = Tracked::new(self.last, before, after, state.to_owned(), author);
@@ -61,14 +61,14 @@ impl Desk {
             tracked.correct(before);
         }
         tracked.agent_wrote(after, state.to_owned(), author);
-        self.drop_settled(path);
+        self.drop_decided(path);
     }
 
     /// What a file was before its buffer took in what an agent made of it, by whoever watches the disk.
     pub fn was(&mut self, path: &Path, before: Snapshot) {
         if let Some(tracked) = self.tracked(path) {
             tracked.correct(before);
-            self.drop_settled(path);
+            self.drop_decided(path);
         }
     }
 
@@ -108,11 +108,11 @@ impl Desk {
                 }
                 let tracked = desk.files.get(path).cloned();
                 let files = tracked.map(|tracked| (path.to_owned(), tracked));
-                let settled = desk.settled.get(path).cloned();
-                let settled = settled.map(|state| (path.to_owned(), state));
+                let decided = desk.decided.get(path).cloned();
+                let decided = decided.map(|state| (path.to_owned(), state));
                 Self {
                     files: files.into_iter().collect(),
-                    settled: settled.into_iter().collect(),
+                    decided: decided.into_iter().collect(),
                     news: HashMap::from([(path.to_owned(), desk.news(path))]),
                     last: desk.last,
                 }
@@ -130,7 +130,7 @@ impl Desk {
                 desk.last += 1;
                 tracked.number = desk.last;
             }
-            desk.settled.append(&mut apart.settled);
+            desk.decided.append(&mut apart.decided);
             desk.news.extend(apart.news);
             match apart.files.remove(path) {
                 Some(tracked) => desk.files.insert(path.to_owned(), tracked),
@@ -171,7 +171,7 @@ impl Desk {
             return;
         }
         tracked.user_wrote(after, state.to_owned());
-        self.drop_settled(path);
+        self.drop_decided(path);
     }
 
     /// A buffer has taken in what its file has become, or was read. Whether the file is under review now.
@@ -188,13 +188,13 @@ impl Desk {
         if known || self.files.contains_key(path) {
             self.has_news(path);
         }
-        self.drop_settled(path);
+        self.drop_decided(path);
         self.files.contains_key(path)
     }
 
     /// A buffer has taken in what an agent made of a file, before anything else told of it.
     fn took_first(&mut self, path: &Path, took: Took, author: Author) {
-        let decided = self.settled.get(path) == Some(&took.state);
+        let decided = self.decided.get(path) == Some(&took.state);
         let (Some(disk), false) = (took.disk.clone(), decided) else {
             return;
         };
@@ -237,7 +237,7 @@ impl Desk {
     pub fn typed(&mut self, path: &Path, first: usize, last: usize, lines: &[Vec<u8>]) {
         if let Some(tracked) = self.tracked(path) {
             tracked.typed(first, last, lines);
-            self.drop_settled(path);
+            self.drop_decided(path);
         }
     }
 
@@ -245,7 +245,7 @@ impl Desk {
     pub fn buffer_has(&mut self, path: &Path, text: Text) {
         if let Some(tracked) = self.tracked(path) {
             tracked.has(text);
-            self.drop_settled(path);
+            self.drop_decided(path);
         }
     }
 
@@ -254,7 +254,7 @@ impl Desk {
         self.has_news(path);
         if let Some(tracked) = self.tracked(path) {
             tracked.saved(after, state.to_owned());
-            self.drop_settled(path);
+            self.drop_decided(path);
         }
     }
 
@@ -263,9 +263,9 @@ impl Desk {
         self.has_news(path);
         if let Some(tracked) = self.tracked(path) {
             tracked.put_back(state);
-            self.drop_settled(path);
+            self.drop_decided(path);
         } else {
-            self.settled.insert(path.to_owned(), state);
+            self.decided.insert(path.to_owned(), state);
         }
     }
 
@@ -274,7 +274,7 @@ impl Desk {
         self.has_news(path);
         if let Some(tracked) = self.tracked(path) {
             tracked.let_go();
-            self.drop_settled(path);
+            self.drop_decided(path);
         }
     }
 
@@ -289,11 +289,11 @@ impl Desk {
     }
 
     /// A file is what everybody agreed on, by a commit: nothing about it is undecided.
-    pub fn settle(&mut self, path: &Path) -> bool {
+    pub fn close(&mut self, path: &Path) -> bool {
         let Some(tracked) = self.files.remove(path) else {
             return false;
         };
-        self.settled.insert(path.to_owned(), tracked.state);
+        self.decided.insert(path.to_owned(), tracked.state);
         true
     }
 
@@ -303,26 +303,26 @@ impl Desk {
         meant.map(|(path, _)| path).collect()
     }
 
-    /// All about a file, to be given back to [`Desk::take_back`].
+    /// All about a file, to be given back to [`Desk::put_copy`].
     pub(super) fn copy_of(&self, path: &Path) -> Option<Tracked> {
         self.files.get(path).cloned()
     }
 
     /// What was done to a file since it was copied did not come about.
-    pub(super) fn take_back(&mut self, path: &Path, copy: Option<Tracked>) {
+    pub(super) fn put_copy(&mut self, path: &Path, copy: Option<Tracked>) {
         if let Some(mut copy) = copy {
             copy.version = self.version(path).unwrap_or(copy.version) + 1;
             self.files.insert(path.to_owned(), copy);
         }
     }
 
-    fn drop_settled(&mut self, path: &Path) {
+    fn drop_decided(&mut self, path: &Path) {
         if self
             .files
             .get(path)
             .is_some_and(|tracked| !tracked.is_open())
         {
-            self.settle(path);
+            self.close(path);
         }
     }
 }

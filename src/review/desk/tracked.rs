@@ -258,13 +258,13 @@ impl Tracked {
             }
         }
         if by.is_none() {
-            self.take_mode(&after);
+            self.note_mode(&after);
         }
         (self.disk, self.state, self.next) = (after, state, None);
     }
 
     /// The user's own mode is no change of the agent's.
-    fn take_mode(&mut self, after: &Snapshot) {
+    fn note_mode(&mut self, after: &Snapshot) {
         if let (Snapshot::File { mode: old, .. }, Snapshot::File { mode: new, .. }) =
             (&self.disk, after)
             && old != new

@@ -251,8 +251,8 @@ impl Engine {
         };
         let Some(tool) = entry.tool_mut() else { return };
         let task = task_in(tool);
-        take(&mut task.title, &news.title);
-        take(&mut task.purpose, &news.description);
+        patch(&mut task.title, &news.title);
+        patch(&mut task.purpose, &news.description);
         task.agent_id = news.agent_id.clone().or(task.agent_id.take());
         task.model = news.model.clone().or(task.model.take());
         task.duration_ms = news.duration_ms.or(task.duration_ms);
@@ -624,7 +624,7 @@ fn without_notes(text: &str) -> &str {
 }
 
 /// Takes a field of an upsert.
-fn take(field: &mut Option<String>, patch: &wire::Patch<String>) {
+fn patch(field: &mut Option<String>, patch: &wire::Patch<String>) {
     match patch {
         wire::Patch::Set(text) => *field = Some(text.clone()),
         wire::Patch::Clear => *field = None,

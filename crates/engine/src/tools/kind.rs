@@ -2,6 +2,7 @@
 
 acp::string_enum!(
     /// What a tool call does.
+    #[derive(Default)]
     ToolKind {
         /// Reads files or data.
         Read = "read",
@@ -24,14 +25,17 @@ acp::string_enum!(
         /// Proposes a plan: Cursor's.
         Plan = "plan",
         /// None of these, or it is not said.
+        #[default]
         Unspecified = "other",
     }
 );
 
 acp::string_enum!(
     /// How far a tool call is.
+    #[derive(Default)]
     ToolStatus {
         /// Not begun: it is still being written, or needs approval.
+        #[default]
         Pending = "pending",
         /// It runs.
         InProgress = "in_progress",
@@ -45,18 +49,6 @@ acp::string_enum!(
         Rejected = "rejected",
     }
 );
-
-impl Default for ToolKind {
-    fn default() -> Self {
-        Self::Unspecified
-    }
-}
-
-impl Default for ToolStatus {
-    fn default() -> Self {
-        Self::Pending
-    }
-}
 
 impl ToolKind {
     /// Whether the files it names are changed by it.

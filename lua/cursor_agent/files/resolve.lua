@@ -133,7 +133,7 @@ function M.decided(decision, choice)
     if decision.request then
       reply.refuse(decision.request, tostring(why))
     end
-    notify.notify(("the conflict could not be settled: %s"):format(why), "error")
+    notify.notify(("the conflict could not be resolved: %s"):format(why), "error")
   end
 end
 
