@@ -57,6 +57,7 @@ soak: build ## ten chats at once for half an hour: nothing may grow; SOAK_MINUTE
 doc: build ## write doc/cursor-agent.txt again from scripts/help.txt and the code
 	@"$$(scripts/nvims any)" --clean -l scripts/help.lua
 	@UPDATE=1 $(CARGO) test --quiet --locked -p engine --lib contract >/dev/null
+	@UPDATE=1 $(CARGO) test --quiet --locked -p cursor-agent-nvim --no-default-features --lib contract >/dev/null
 
 pictures: build ## take the README's pictures again, in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
 	@scripts/pictures

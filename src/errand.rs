@@ -11,6 +11,7 @@ use engine::agents::launch::{Exit, Launch};
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// A command to run.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Errand {
@@ -25,6 +26,7 @@ pub struct Errand {
 }
 
 /// What came of it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// Its exit code, when it exited by itself.

@@ -19,6 +19,7 @@
 //! - [`processes`] — what runs and what it takes, for `:CursorAgent status`.
 //! - [`log`] — the log file; [`known_secrets`] — what it never shows; [`private`] — files only the user can read.
 //! - [`error`] — why something failed, in the words the user reads.
+//! - `contract` — a test that writes the tables Lua sees of these; `crates/contract` — how tables are made of types.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
 //! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts.
 //! - Companion programs: `crates/adapter` (ACP for Cursor's headless mode), `crates/connect` (an agent reached by WebSocket),
@@ -46,6 +47,8 @@ pub mod cli_chats;
 pub mod cli_config;
 pub mod clock;
 pub mod context;
+#[cfg(test)]
+mod contract;
 pub mod disk;
 pub mod driver;
 pub mod encoding;

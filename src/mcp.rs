@@ -15,6 +15,7 @@ use crate::error::Problem as Unread;
 use crate::known_secrets;
 
 /// Whose servers are asked for.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Place {
@@ -25,27 +26,37 @@ pub struct Place {
 }
 
 /// A file as the editor shows it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct Source {
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = "\"project\"|\"user\"")))]
     scope: Scope,
     /// Where it is, or would be.
     path: String,
+    /// There is one.
     found: bool,
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-lua" = "cursor_agent.mcp.Problem[]")))]
     problems: Vec<Problem>,
 }
 
 /// A server as the editor shows it. No value of its environment or headers is in it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct Listed {
     name: String,
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = "\"project\"|\"user\"")))]
     scope: Scope,
     path: String,
+    /// Where it is defined, from 1.
     line: usize,
+    /// From 1.
     column: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"stdio\"|\"http\"|\"sse\"")))]
     transport: Option<&'static str>,
     /// The command or the address as it is written, secrets removed.
     target: String,
+    /// Nothing is wrong with what it says.
     usable: bool,
     /// Switched off, by the file or by `agent mcp disable`.
     disabled: bool,
@@ -56,10 +67,12 @@ pub struct Listed {
 }
 
 /// All servers of a place.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct Overview {
     files: Vec<Source>,
     servers: Vec<Listed>,
+    /// Cursor offers no more to a model.
     max_tools: usize,
 }
 

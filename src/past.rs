@@ -19,6 +19,7 @@ const PREVIEW_LINES: usize = 60;
 const PREVIEW_LINE_BYTES: usize = 200;
 
 /// A past conversation, as Lua sees it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Past {
@@ -38,21 +39,25 @@ pub struct Past {
     /// The same in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_ms: Option<u64>,
-    /// `agent`, `stored` or `cli`.
+    /// Who knows it: the agent lists it, it is stored here, or it is a chat of Cursor's CLI.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"agent\"|\"stored\"|\"cli\"")))]
     pub source: String,
     /// It is open now.
     pub live: bool,
     /// Then, its key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<u64>", extend("x-lua" = "cursor_agent.Key")))]
     pub key: Option<Key>,
     /// How many entries are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
-    /// What loading it does: `load`, `resume` or `show`.
+    /// Where it goes on: at the agent, at the headless adapter, or only in a new session.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"load\"|\"resume\"|\"show\"")))]
     pub how: String,
 }
 
 /// Which conversations are meant.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Which {
@@ -63,6 +68,7 @@ pub struct Which {
 }
 
 /// An agent that is Cursor's CLI.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cli {
@@ -94,6 +100,7 @@ impl From<Stored> for Past {
 }
 
 /// What is on disk, as Lua sees it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Default, Serialize)]
 pub struct OnDisk {
     /// Each once, newest first.
@@ -160,6 +167,7 @@ pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &HashMap<String, Key>) 
 }
 
 /// A line that holds the text, as Lua sees it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hit {
     id: String,
@@ -172,11 +180,13 @@ pub struct Hit {
     updated_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_ms: Option<u64>,
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"stored\"|\"cli\"")))]
     source: String,
-    /// From 1.
+    /// The entry of the conversation, from 1.
     entry: usize,
-    /// Of the entry's text, from 1.
+    /// The line of that entry's text, from 1.
     line: usize,
+    /// That line.
     text: String,
 }
 

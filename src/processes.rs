@@ -9,6 +9,7 @@ use serde::Serialize;
 const MAX_FILES: usize = 100_000;
 
 /// An agent that runs.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Running {
     /// Its name in the options.
@@ -27,13 +28,18 @@ pub struct Running {
 }
 
 /// What is at a path.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Size {
+    /// As it was asked for.
     pub path: String,
+    /// There is something.
     pub found: bool,
+    /// How many files.
     pub files: usize,
+    /// What they take.
     pub bytes: u64,
-    /// There is more.
+    /// There is more than was counted.
     pub more: bool,
 }
 

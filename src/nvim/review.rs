@@ -16,16 +16,6 @@ use crate::review::{Base, Keeping, Review, Taking};
 use engine::ids::Key;
 use engine::sessions::watching::Job;
 
-/// A file as its checkpoint would make it, beside what it is.
-#[derive(Debug, Serialize)]
-struct PreviewView {
-    path: PathBuf,
-    touched: bool,
-    known: bool,
-    then: Option<String>,
-    now: Option<String>,
-}
-
 /// Adds the functions to the module.
 pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
     module.set(

@@ -46,6 +46,7 @@ pub struct Keeping {
 }
 
 /// What undoing did.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
     /// How many hunks.
@@ -57,6 +58,7 @@ pub struct Undone {
 }
 
 /// A file that was brought back.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UndoneFile {
     /// Absolute.

@@ -35,6 +35,7 @@ pub struct Restored {
 }
 
 /// A checkpoint as Lua sees it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckpointView {
     /// Its name.
@@ -50,12 +51,30 @@ pub struct CheckpointView {
 }
 
 /// A file of a checkpoint.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileState {
     /// Absolute.
     pub path: PathBuf,
     /// `created`, `modified` or `deleted` by the turn; `unknown` when what it was is not.
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"created\"|\"modified\"|\"deleted\"|\"unknown\"")))]
     pub state: &'static str,
+}
+
+/// A file as its checkpoint would make it, beside what it is: as Lua sees it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize)]
+pub struct PreviewView {
+    /// Absolute.
+    pub path: PathBuf,
+    /// The user changed it after the agent.
+    pub touched: bool,
+    /// What it was is known.
+    pub known: bool,
+    /// Its text at the checkpoint.
+    pub then: Option<String>,
+    /// Its text now.
+    pub now: Option<String>,
 }
 
 /// What a file is now, what it was, and whether the user changed it since.

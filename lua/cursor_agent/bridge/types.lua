@@ -1,6 +1,6 @@
 ---@meta
 -- What crosses the bridge: the functions of the library and the plain tables it hands out.
--- Nothing here runs. `src/nvim/` registers the functions; the tables of the engine are written by `make doc` from its types.
+-- Nothing here runs. `src/nvim/` registers the functions; most tables are written by `make doc` from the Rust types.
 
 ---A session's key: ours, a small number, valid from `open` on. The agent's own id comes later, in `status`.
 ---@alias cursor_agent.Key integer
@@ -112,87 +112,6 @@
 ---@field key cursor_agent.Key? whose doing it is, where it is an agent's
 ---@field turn integer?
 
----Which hunks are meant; what is not said does not matter, but something has to be said.
----@class (exact) cursor_agent.ReviewSelect
----@field hunk integer?
----@field path string?
----@field lines [integer, integer]? of the file, those that touch these lines, from 1
----@field key cursor_agent.Key?
----@field turn integer?
----@field all boolean?
-
----@class (exact) cursor_agent.ReviewLines
----@field line integer the first, from 1; of none, the one above
----@field count integer
-
----@class (exact) cursor_agent.ReviewHunk
----@field id integer
----@field path string absolute
----@field old cursor_agent.ReviewLines
----@field new cursor_agent.ReviewLines
----@field key cursor_agent.Key
----@field turn integer
----@field removed string[]? the old lines
-
----@class (exact) cursor_agent.ReviewFile
----@field path string absolute
----@field state "created"|"modified"|"deleted"
----@field hunks integer
----@field added integer
----@field removed integer
----@field stuck string? why it cannot be undone
-
----@class (exact) cursor_agent.Undone
----@field count integer
----@field files { path: string, edits: { first: integer, last: integer, lines: string[] }[], deleted: boolean }[]
----@field failed string[]
-
----@class (exact) cursor_agent.Checkpoint
----@field id string
----@field prompt string
----@field at integer ms since 1970
----@field session_id string
----@field files { path: string, state: "created"|"modified"|"deleted"|"unknown" }[]
-
----@class (exact) cursor_agent.CheckpointFile
----@field path string
----@field touched boolean the user changed it after the agent
----@field known boolean what it was is known
----@field then string? its text at the checkpoint
----@field now string? its text now
-
----@class (exact) cursor_agent.Where
----@field cwd string
----@field env table<string, string> on top of Neovim's own environment
-
----@class (exact) cursor_agent.Running
----@field agent string
----@field cwd string
----@field pid integer
----@field age_ms integer
----@field sessions integer
----@field memory_bytes integer?
-
----@class (exact) cursor_agent.Size
----@field path string
----@field found boolean
----@field files integer
----@field bytes integer
----@field more boolean there is more than was counted
-
----@class (exact) cursor_agent.Outcome
----@field code integer?
----@field signal integer?
----@field timed_out boolean
----@field stdout string
----@field stderr string
-
----@class (exact) cursor_agent.Errand
----@field command string[]
----@field env table<string, string> on top of Neovim's own environment
----@field cwd string
----@field timeout_ms integer
-
 ---@class (exact) cursor_agent.OpenSpec
 ---@field agent string the name in `agents`
 ---@field command string[]
@@ -222,7 +141,188 @@
 ---@field agents string[] what the agent has; at most 200 lines
 ---@field hidden integer lines left out
 
--- Written by `make doc` from the Rust types, to the end of the file. Change those.
+-- Written by `make doc` from the types of `src/`, as far as the next such line. Change those.
+
+---Which hunks are meant.
+---@class (exact) cursor_agent.ReviewSelect
+---@field hunk integer? This one.
+---@field path string? Those of a file.
+---@field lines [integer, integer]? Of the file, those that touch these lines, from 1, both included.
+---@field key cursor_agent.Key? Those of a session.
+---@field turn integer? Of the session, those of a turn.
+---@field all boolean? All.
+
+---A stretch of lines.
+---@class (exact) cursor_agent.ReviewLines
+---@field line integer The first, from 1; of none, the one above.
+---@field count integer How many.
+
+---A hunk as Lua sees it.
+---@class (exact) cursor_agent.ReviewHunk
+---@field id integer Its number, in all files.
+---@field path string Absolute.
+---@field old cursor_agent.ReviewLines Lines of the old text.
+---@field new cursor_agent.ReviewLines Lines of the new text.
+---@field key cursor_agent.Key The session's key.
+---@field turn integer Its turn.
+---@field removed string[]? The old lines, without their ends; only where they are asked for.
+
+---A file as Lua sees it.
+---@class (exact) cursor_agent.ReviewFile
+---@field path string Absolute.
+---@field state "created"|"modified"|"deleted" What became of it.
+---@field hunks integer How many hunks are undecided.
+---@field added integer Lines added by them.
+---@field removed integer Lines removed by them.
+---@field stuck string? Why it cannot be undone.
+
+---What undoing did.
+---@class (exact) cursor_agent.Undone
+---@field count integer How many hunks.
+---@field files cursor_agent.UndoneFile[] What buffers have to do.
+---@field failed string[] Files that could not be written, and why.
+
+---A file that was brought back.
+---@class (exact) cursor_agent.UndoneFile
+---@field path string Absolute.
+---@field edits cursor_agent.BufferEdit[] In order.
+---@field deleted boolean It is not there any more.
+
+---Lines of a buffer that give way to others.
+---@class (exact) cursor_agent.BufferEdit
+---@field first integer The first, from 0.
+---@field last integer Behind the last, from 0.
+---@field lines string[] What comes there.
+
+---A checkpoint as Lua sees it.
+---@class (exact) cursor_agent.Checkpoint
+---@field id string Its name.
+---@field prompt string How the prompt begins.
+---@field at integer When it was sent, in ms since 1970.
+---@field session_id string The agent's id of the session.
+---@field files cursor_agent.CheckpointChange[] What its turn changed.
+
+---A file of a checkpoint.
+---@class (exact) cursor_agent.CheckpointChange
+---@field path string Absolute.
+---@field state "created"|"modified"|"deleted"|"unknown" `created`, `modified` or `deleted` by the turn; `unknown` when what it was is not.
+
+---A file as its checkpoint would make it, beside what it is: as Lua sees it.
+---@class (exact) cursor_agent.CheckpointFile
+---@field path string Absolute.
+---@field touched boolean The user changed it after the agent.
+---@field known boolean What it was is known.
+---@field then string? Its text at the checkpoint.
+---@field now string? Its text now.
+
+---A past conversation, as Lua sees it.
+---@class (exact) cursor_agent.PastSession
+---@field id string The agent's id of it.
+---@field title string? What it is called.
+---@field cwd string? Where it works.
+---@field agent string The agent's name in the options.
+---@field updated_at string? When anything was last said, as ISO 8601 spells it.
+---@field updated_ms integer? The same in milliseconds since 1970.
+---@field source "agent"|"stored"|"cli" Who knows it: the agent lists it, it is stored here, or it is a chat of Cursor's CLI.
+---@field live boolean It is open now.
+---@field key cursor_agent.Key? Then, its key.
+---@field entries integer? How many entries are stored.
+---@field how "load"|"resume"|"show" Where it goes on: at the agent, at the headless adapter, or only in a new session.
+
+---Which conversations are meant.
+---@class (exact) cursor_agent.past.Which
+---@field cwd string? Those of a workspace; without it, all.
+---@field cli cursor_agent.past.Cli? Chats of Cursor's CLI too, by the agent's name in the options and its variables.
+
+---An agent that is Cursor's CLI.
+---@class (exact) cursor_agent.past.Cli
+---@field agent string? Its name in the options.
+---@field headless string? The name of the one that goes on with chats of the terminal, if there is one.
+---@field env table<string, string>? Its variables, on top of those it inherits.
+
+---What is on disk, as Lua sees it.
+---@class (exact) cursor_agent.past.OnDisk
+---@field sessions cursor_agent.PastSession[] Each once, newest first.
+---@field problems string[] Why some of ours cannot be read.
+
+---A line that holds the text, as Lua sees it.
+---@class (exact) cursor_agent.SearchHit
+---@field id string
+---@field title string?
+---@field agent string
+---@field cwd string?
+---@field updated_at string?
+---@field updated_ms integer?
+---@field source "stored"|"cli"
+---@field entry integer The entry of the conversation, from 1.
+---@field line integer The line of that entry's text, from 1.
+---@field text string That line.
+
+---A command to run.
+---@class (exact) cursor_agent.Errand
+---@field command string[]? Program and arguments.
+---@field env table<string, string>? On top of Neovim's own environment, which is passed on whole.
+---@field cwd string? Where it runs.
+---@field timeout_ms integer? How long it may take.
+
+---What came of it.
+---@class (exact) cursor_agent.Outcome
+---@field code integer? Its exit code, when it exited by itself.
+---@field signal integer? The signal that ended it.
+---@field timed_out boolean It took too long and was ended.
+---@field stdout string What it printed.
+---@field stderr string What it complained of.
+
+---An agent that runs.
+---@class (exact) cursor_agent.Running
+---@field agent string Its name in the options.
+---@field cwd string Where it works.
+---@field pid integer Its process, which leads a group.
+---@field age_ms integer How long it has run.
+---@field sessions integer How many sessions it has.
+---@field memory_bytes integer? What its group takes, where that can be told.
+
+---What is at a path.
+---@class (exact) cursor_agent.Size
+---@field path string As it was asked for.
+---@field found boolean There is something.
+---@field files integer How many files.
+---@field bytes integer What they take.
+---@field more boolean There is more than was counted.
+
+---Whose servers are asked for.
+---@class (exact) cursor_agent.Where
+---@field cwd string? The directory a session works in.
+---@field env table<string, string>? On top of Neovim's own environment.
+
+---All servers of a place.
+---@class (exact) cursor_agent.mcp.Overview
+---@field files cursor_agent.mcp.File[]
+---@field servers cursor_agent.mcp.Server[]
+---@field max_tools integer Cursor offers no more to a model.
+
+---A file as the editor shows it.
+---@class (exact) cursor_agent.mcp.File
+---@field scope "project"|"user"
+---@field path string Where it is, or would be.
+---@field found boolean There is one.
+---@field problems cursor_agent.mcp.Problem[]
+
+---A server as the editor shows it. No value of its environment or headers is in it.
+---@class (exact) cursor_agent.mcp.Server
+---@field name string
+---@field scope "project"|"user"
+---@field path string
+---@field line integer Where it is defined, from 1.
+---@field column integer From 1.
+---@field transport "stdio"|"http"|"sse"?
+---@field target string The command or the address as it is written, secrets removed.
+---@field usable boolean Nothing is wrong with what it says.
+---@field disabled boolean Switched off, by the file or by `agent mcp disable`.
+---@field approved boolean Cursor's CLI may use it.
+---@field hides boolean The user's file has one of this name too.
+
+-- Written by `make doc` from the types of the engine, to the end of the file. Change those.
 
 ---How a session is.
 ---@alias cursor_agent.State "stopped"|"starting"|"idle"|"running"|"waiting"|"failed"

@@ -7,39 +7,10 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----@class (exact) cursor_agent.PastSession
----@field id string
----@field title string?
----@field cwd string?
----@field agent string an entry of `agents`
----@field updated_at string? ISO 8601, UTC
----@field updated_ms integer? the same in milliseconds since 1970
----@field source "agent"|"stored"|"cli" who knows it: the agent lists it, it is stored here, or it is a chat of Cursor's CLI
----@field live boolean it is open now
----@field key cursor_agent.Key? then, its key
----@field entries integer? how many entries are stored
----@field how "load"|"resume"|"show" going on: at the agent, at the headless adapter, or only in a new session
-
----@class (exact) cursor_agent.past.Which
----@field cwd string?
----@field cli { agent: string, headless: string?, env: table<string, string> }?
-
 ---@class (exact) cursor_agent.past.Opts
 ---@field cwd? string conversations of this directory; without it, of the current one
 ---@field all? boolean of all directories
 ---@field agent_list? boolean false: the agent is not asked
-
----@class (exact) cursor_agent.SearchHit
----@field id string
----@field title string?
----@field agent string
----@field cwd string?
----@field updated_at string?
----@field updated_ms integer?
----@field source "stored"|"cli"
----@field entry integer the entry of the conversation, from 1
----@field line integer the line of that entry's text, from 1
----@field text string that line
 
 ---Says where conversations are kept, once the library is there.
 function M.on_loaded()

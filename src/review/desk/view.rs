@@ -19,6 +19,7 @@ pub(super) const WHOLE: u64 = 0;
 const IDS_PER_FILE: u64 = 1 << 32;
 
 /// Which hunks are meant.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Select {
@@ -27,8 +28,10 @@ pub struct Select {
     /// Those of a file.
     pub path: Option<PathBuf>,
     /// Of the file, those that touch these lines, from 1, both included.
+    #[cfg_attr(test, schemars(extend("x-lua" = "[integer, integer]")))]
     pub lines: Option<(usize, usize)>,
     /// Those of a session.
+    #[cfg_attr(test, schemars(with = "Option<u64>", extend("x-lua" = "cursor_agent.Key")))]
     pub key: Option<Key>,
     /// Of the session, those of a turn.
     pub turn: Option<u64>,
@@ -37,6 +40,7 @@ pub struct Select {
 }
 
 /// A stretch of lines.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Lines {
     /// The first, from 1; of none, the one above.
@@ -46,6 +50,7 @@ pub struct Lines {
 }
 
 /// A hunk as Lua sees it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HunkView {
     /// Its number, in all files.
@@ -57,6 +62,7 @@ pub struct HunkView {
     /// Lines of the new text.
     pub new: Lines,
     /// The session's key.
+    #[cfg_attr(test, schemars(with = "u64", extend("x-lua" = "cursor_agent.Key")))]
     pub key: Key,
     /// Its turn.
     pub turn: u64,
@@ -66,17 +72,19 @@ pub struct HunkView {
 }
 
 /// A file as Lua sees it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileView {
     /// Absolute.
     pub path: PathBuf,
     /// What became of it.
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = "\"created\"|\"modified\"|\"deleted\"")))]
     pub state: FileChanged,
     /// How many hunks are undecided.
     pub hunks: usize,
-    /// Lines added and removed by them.
+    /// Lines added by them.
     pub added: usize,
-    /// See above.
+    /// Lines removed by them.
     pub removed: usize,
     /// Why it cannot be undone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +105,7 @@ pub struct Undo {
 }
 
 /// Lines of a buffer that give way to others.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BufferEdit {
     /// The first, from 0.
