@@ -82,7 +82,7 @@ fn every_module_and_crate_is_on_the_map_of_the_library() {
     let map = map("src/lib.rs", "//!");
     let files = names("src", ".rs").into_iter();
     let files = files.filter(|name| name != "lib" && !name.ends_with("_tests"));
-    assert_named(&map, files, |name| vec![format!("[`{name}`]")]);
+    assert_named(&map, files, |name| vec![format!("`{name}`")]);
     assert_named(&map, names("crates", "/"), |name| {
         vec![format!("`crates/{name}`")]
     });
