@@ -11,7 +11,7 @@ use super::module::{answer, driver, read, to_lua};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::review::desk::{Holds, HunkView, Lines, Select};
-use crate::review::restore::Restore;
+use crate::review::restore::{Preview, PreviewView, Restore};
 use crate::review::{Base, Keeping, Review, Taking};
 use engine::ids::Key;
 use engine::sessions::watching::Job;
@@ -291,7 +291,7 @@ fn add_checkpoints(lua: &Lua, module: &Table) -> mlua::Result<()> {
         "checkpoint_preview",
         lua.create_function(|lua, id: String| {
             let previews = with(|_, review| review.preview(&id)).map(|previews| {
-                let view = |preview: crate::review::restore::Preview| PreviewView {
+                let view = |preview: Preview| PreviewView {
                     path: preview.path,
                     touched: preview.touched,
                     known: preview.then.is_some(),
