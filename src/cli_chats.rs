@@ -14,7 +14,6 @@ use store::cursor::chats::{self, Chat, Kind};
 use store::cursor::conversation::{Conversation, Item, Tool};
 use store::cursor::paths;
 
-use crate::clock;
 use crate::error::Error;
 use crate::memory::Asked;
 use crate::past::{Cli, Past};
@@ -72,7 +71,7 @@ fn past(chat: Chat, cli: &Cli) -> Past {
         title: chat.title,
         cwd: chat.cwd,
         agent: agent.clone(),
-        updated_at: Some(clock::iso(chat.updated_ms)),
+        updated_at: Some(moment::iso(chat.updated_ms.cast_signed())),
         updated_ms: Some(chat.updated_ms),
         source: "cli".to_owned(),
         how: how.to_owned(),

@@ -11,8 +11,7 @@
 //! - [`links`] — looks at the disk for the rules.
 //! - [`context`] — how full the context is, from the stores of Cursor's CLI; [`cli_config`] — Cursor's own settings, read
 //!   only.
-//! - [`memory`] — conversations on disk; [`past`] — lists, searches and names them; [`cli_chats`] — those of Cursor's CLI;
-//!   [`clock`] — moments as ISO 8601 spells them.
+//! - [`memory`] — conversations on disk; [`past`] — lists, searches and names them; [`cli_chats`] — those of Cursor's CLI.
 //! - [`mcp`] — Cursor's `mcp.json` files; `crates/mcp` — what they say, with the line of each mistake.
 //! - [`files`] — the files of a workspace, for `@`.
 //! - [`review`] — what agents changed on disk, to be kept or undone.
@@ -21,7 +20,8 @@
 //! - [`error`] — why something failed, in the words the user reads.
 //! - `contract` — a test that writes the tables Lua sees of these; `crates/contract` — how tables are made of types.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
-//! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts.
+//! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts; `crates/moment` — times as
+//!   ISO 8601 spells them.
 //! - Companion programs: `crates/adapter` (ACP for Cursor's headless mode), `crates/connect` (an agent reached by WebSocket),
 //!   `crates/cloud` (Cursor's cloud API and its fake), `crates/cloud-mcp` (an MCP server for cloud agents), `crates/tools` (the
 //!   scripted agent that plays the tests and the demo). `crates/fuzz` runs properties for a span of time.
@@ -45,7 +45,6 @@
 
 pub mod cli_chats;
 pub mod cli_config;
-pub mod clock;
 pub mod context;
 #[cfg(test)]
 mod contract;

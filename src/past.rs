@@ -10,7 +10,6 @@ use store::transcript::read;
 use store::transcript::search::{self, Needle};
 use store::transcript::shelf::{Shelf, Stored};
 
-use crate::clock;
 use crate::error::Error;
 
 /// So many lines are shown of a conversation before it is opened.
@@ -88,7 +87,7 @@ impl From<Stored> for Past {
             id: meta.id,
             cwd: Some(meta.cwd),
             agent: meta.agent,
-            updated_at: Some(clock::iso(meta.updated_ms)),
+            updated_at: Some(moment::iso(meta.updated_ms.cast_signed())),
             updated_ms: Some(meta.updated_ms),
             source: "stored".to_owned(),
             live: false,
@@ -140,7 +139,7 @@ pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &HashMap<String, Key>) 
     for mut one in stored.into_iter().chain(listed) {
         one.updated_ms = one
             .updated_ms
-            .or_else(|| clock::parse(one.updated_at.as_deref()?));
+            .or_else(|| u64::try_from(moment::parse(one.updated_at.as_deref()?)?).ok());
         if let Some(&at) = places.get(&one.id) {
             let known = &mut all[at];
             if one.updated_ms > known.updated_ms {

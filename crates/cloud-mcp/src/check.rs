@@ -1,6 +1,7 @@
 //! Validates an input against its schema, and says which field is wrong and why, without repeating its value.
 
 use base64::Engine;
+use cloud::Image;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
@@ -157,24 +158,5 @@ pub fn image_type(data: &str) -> Result<&'static str, &'static str> {
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(data)
         .map_err(|_| "must be base64, without a `data:` prefix")?;
-    Ok(match bytes.as_slice() {
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => "image/webp",
-        _ => "image/png",
-    })
+    Ok(Image::type_of(&bytes).unwrap_or("image/png"))
 }

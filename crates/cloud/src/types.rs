@@ -297,6 +297,20 @@ pub struct Image {
     pub dimension: Option<Dimension>,
 }
 
+impl Image {
+    /// The type of an image by its first bytes: one of those the API takes.
+    #[must_use]
+    pub fn type_of(bytes: &[u8]) -> Option<&'static str> {
+        let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+            [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+            _ => is_webp.then_some("image/webp"),
+        }
+    }
+}
+
 /// In pixels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 pub struct Dimension {

@@ -227,10 +227,11 @@ local function fetch(place, branch, callback)
   end)
 end
 
----The changes of an agent against what it started from.
+---Fetches the branch of an agent into a clone of its repository.
 ---@param row cursor_agent.cloud.Row
----@param callback fun(diff: string?, why: string?)
-function M.diff(row, callback)
+---@param callback fun(nothing: nil, why: string?) where that cannot be done
+---@param use fun(place: cursor_agent.cloud.Place, head: string) the branch as it was fetched
+local function with_branch(row, callback, use)
   clone_of(row, function(place, why)
     if not place then
       callback(nil, why)
@@ -241,31 +242,39 @@ function M.diff(row, callback)
         callback(nil, ("the branch %s cannot be fetched: %s"):format(row.branch, problem))
         return
       end
-      local head = ("refs/remotes/%s/%s"):format(place.remote, row.branch)
-      local function compare(base)
-        git(place.root, { "diff", "--no-color", "--no-ext-diff", base .. "..." .. head }, function(diff, trouble)
-          callback(diff, trouble)
-        end)
-      end
-      -- Without a ref it began at the default branch. A tag or a commit is not fetched like a branch.
-      local function by_name(name)
-        git(place.root, { "fetch", "--no-tags", place.remote, name }, function(out)
-          git(place.root, { "rev-parse", "--verify", "--quiet", "FETCH_HEAD" }, function(commit)
-            compare(out and commit and vim.trim(commit) or name)
-          end)
-        end)
-      end
-      if not row.ref then
-        by_name("HEAD")
-        return
-      end
-      fetch(place, row.ref, function(is_branch)
-        if is_branch then
-          compare(("refs/remotes/%s/%s"):format(place.remote, row.ref))
-        else
-          by_name(row.ref)
-        end
+      use(place, ("refs/remotes/%s/%s"):format(place.remote, row.branch))
+    end)
+  end)
+end
+
+---The changes of an agent against what it started from.
+---@param row cursor_agent.cloud.Row
+---@param callback fun(diff: string?, why: string?)
+function M.diff(row, callback)
+  with_branch(row, callback, function(place, head)
+    local function compare(base)
+      git(place.root, { "diff", "--no-color", "--no-ext-diff", base .. "..." .. head }, function(diff, trouble)
+        callback(diff, trouble)
       end)
+    end
+    -- Without a ref it began at the default branch. A tag or a commit is not fetched like a branch.
+    local function by_name(name)
+      git(place.root, { "fetch", "--no-tags", place.remote, name }, function(out)
+        git(place.root, { "rev-parse", "--verify", "--quiet", "FETCH_HEAD" }, function(commit)
+          compare(out and commit and vim.trim(commit) or name)
+        end)
+      end)
+    end
+    if not row.ref then
+      by_name("HEAD")
+      return
+    end
+    fetch(place, row.ref, function(is_branch)
+      if is_branch then
+        compare(("refs/remotes/%s/%s"):format(place.remote, row.ref))
+      else
+        by_name(row.ref)
+      end
     end)
   end)
 end
@@ -290,57 +299,46 @@ end
 ---@param row cursor_agent.cloud.Row
 ---@param callback fun(branch: string?, why: string?)
 function M.checkout(row, callback)
-  clone_of(row, function(place, why)
-    if not place then
-      callback(nil, why)
-      return
-    end
-    fetch(place, row.branch --[[@as string]], function(ok, problem)
-      if not ok then
-        callback(nil, ("the branch %s cannot be fetched: %s"):format(row.branch, problem))
+  with_branch(row, callback, function(place, head)
+    -- Looked at last: a fetch may take a while.
+    git(place.root, { "status", "--porcelain" }, function(status)
+      local open = M.unsaved(place.root)
+      if open then
+        callback(nil, ("%s is not saved: nothing was checked out"):format(open))
+        return
+      elseif vim.trim(status or "x") ~= "" then
+        callback(nil, "there are changes that are not committed: nothing was checked out. Commit or stash them first")
         return
       end
-      -- Looked at last: a fetch may take a while.
-      git(place.root, { "status", "--porcelain" }, function(status)
-        local open = M.unsaved(place.root)
-        if open then
-          callback(nil, ("%s is not saved: nothing was checked out"):format(open))
-          return
-        elseif vim.trim(status or "x") ~= "" then
-          callback(nil, "there are changes that are not committed: nothing was checked out. Commit or stash them first")
-          return
+      git(place.root, { "show-ref", "--verify", "--quiet", "refs/heads/" .. row.branch }, function(exists)
+        local function done(out, trouble)
+          if not out then
+            callback(nil, trouble)
+            return
+          end
+          vim.cmd.checktime()
+          callback(row.branch)
         end
-        local head = ("refs/remotes/%s/%s"):format(place.remote, row.branch)
-        git(place.root, { "show-ref", "--verify", "--quiet", "refs/heads/" .. row.branch }, function(exists)
-          local function done(out, trouble)
+        if exists then
+          git(place.root, {
+            "switch",
+            row.branch --[[@as string]],
+          }, function(out, trouble)
             if not out then
               callback(nil, trouble)
               return
             end
-            vim.cmd.checktime()
-            callback(row.branch)
-          end
-          if exists then
-            git(place.root, {
-              "switch",
-              row.branch --[[@as string]],
-            }, function(out, trouble)
-              if not out then
-                callback(nil, trouble)
-                return
-              end
-              git(place.root, { "merge", "--ff-only", head }, done)
-            end)
-          else
-            git(place.root, {
-              "switch",
-              "-c",
-              row.branch --[[@as string]],
-              "--track",
-              place.remote .. "/" .. row.branch,
-            }, done)
-          end
-        end)
+            git(place.root, { "merge", "--ff-only", head }, done)
+          end)
+        else
+          git(place.root, {
+            "switch",
+            "-c",
+            row.branch --[[@as string]],
+            "--track",
+            place.remote .. "/" .. row.branch,
+          }, done)
+        end
       end)
     end)
   end)

@@ -640,27 +640,8 @@ async fn read_image(path: &Path) -> Result<Image, Error> {
     let bytes = tokio::fs::read(path)
         .await
         .map_err(|error| refuse(error.to_string()))?;
-    let mime = match bytes.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => "image/webp",
-        _ => return Err(refuse("not a PNG, JPEG, GIF or WebP image".to_owned())),
-    };
+    let mime = Image::type_of(&bytes)
+        .ok_or_else(|| refuse("not a PNG, JPEG, GIF or WebP image".to_owned()))?;
     Ok(Image {
         data: Some(base64::engine::general_purpose::STANDARD.encode(&bytes)),
         mime_type: Some(mime.to_owned()),
