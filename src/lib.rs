@@ -20,7 +20,8 @@
 //! - [`error`] — why something failed, in the words the user reads.
 //! - `contract` — a test that writes the tables Lua sees of these; `crates/contract` — how tables are made of types.
 //! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
-//! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts; `crates/moment` — times as
+//! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts: checkpoints, conversations, and when they
+//!   are pruned; `crates/moment` — times as
 //!   ISO 8601 spells them.
 //! - Companion programs: `crates/adapter` (ACP for Cursor's headless mode), `crates/connect` (an agent reached by WebSocket),
 //!   `crates/cloud` (Cursor's cloud API and its fake), `crates/cloud-mcp` (an MCP server for cloud agents), `crates/tools` (the

@@ -9,27 +9,37 @@
 --   notify       every message to the user            health    `:checkhealth cursor_agent`
 --   parts        which part hears of which event: the only file that names them all
 --
--- The rooms, from the library to the screen
---   bridge/      the library: loading it, calling it, the changes it tells (how long and how much at once), events, redaction
---   render/      pure: an entry becomes lines and marks. tool, message, todos, notice, diff, ansi; format;
---                icons, the spinner's frames among them
---   colour/      highlight groups, diff colours, syntax colours of what is visible, and which text is safe to parse
---   keys/        the actions there are and their keys, mapping them, `g?`
---   window/      the code window, buffers to read in, a terminal; windows that open and close without moving others
---   files/       text between agent, buffer and disk: reads, writes, reloads, conflicts; private files, what outlives Neovim
---   chat/        a chat: its buffer (transcript and what it is made of, folds, tail), windows (layout, dress, winbar),
---                and what keys do in it (links, jump, code, output, subagent, pick)
---   picker/      a list to choose from, in the picker plugin there is, or by `vim.ui.select`
---   prompt/      the prompt: attachments (context), pastes, sending, the queue, drafts, history, the bar above it
---   completion/  `/` and `@` in the prompt, and the sources for blink.cmp and nvim-cmp
---   decide/      decisions: the queue and its guard delay, the card, its frame and place; permission (its keys
---                and their order), question, plan,
---                conflict; rules; the todos panel; calling the user who looks elsewhere
---   review/      what agents changed: hunks in the code, the list, keep and undo, checkpoints, comments
---   agents/      presets, starting, login, sign-in, status, the protocol log, what to do when one is missing
---   mcp/         `:CursorAgent mcp`: the servers of `mcp.json`
---   cloud/       `:CursorAgent cloud`: the dashboard of cloud agents, starting them, git, watching; client is the companion program
---   install/     how the library gets to the user
+-- The rooms, from the library to the screen, with their files (`init` is what a room is called for)
+--   bridge/      the library: native loads it, init calls it, drain hands on what it tells (how long and how much at once), events
+--                are who hears of what, redact takes out secrets, clock, paths, types is the contract
+--   render/      pure: an entry becomes lines and marks. tool, message, markdown, todos, notice, diff, ansi; block and fence are what
+--                they are made of, format writes numbers and times, icons has all signs, the spinner's frames among them; bisect
+--   colour/      highlights are the groups; diff colours, glow; syntax, regex, markdown, queries find colours, painter spends the
+--                time for it; guard and parsers say which text is safe to parse
+--   keys/        list has the actions there are and their keys; global are those after a prefix, help is `g?`
+--   window/      code is the user's window, scratch buffers to read in, terminal; quiet opens and closes without moving others
+--   files/       text between agent, buffer and disk: serve (served, reply, put), changed and watch on disk (loaded, find, regular,
+--                write_guard), merge, conflicts and how they are resolved (resolve, difference); private files, store is what
+--                outlives Neovim
+--   chat/        a chat: registry, sessions, buffers, handover, mksession, workspace, next (what new ones start with), titles;
+--                its text: updates, transcript, positions, blocks, stream, rows and switch (the switcher), past, found, manage,
+--                export, welcome; folds, entry_folds, regions, namespaces, redraw, tail (stays at the end); its windows: layout,
+--                dress, foreign, winbar (the spinner's speed), statusline, progress; what keys do in it: links, places, outside,
+--                jump, code, output, subagent, image, pick, follow_agent
+--   picker/      a list to choose from: telescope, fzf, snacks, mini, or `vim.ui.select`; shared is what all of them do
+--   prompt/      the prompt: bar (around it), context, sources, symbols, listing, unsaved, limit (what is attached, how much of it),
+--                clipboard, dropped, paste (its label), reusable, slash, submit, sending, queue, draft, history
+--   completion/  `/` and `@` in the prompt: items, companions; blink and cmp are the sources for these plugins
+--   decide/      decisions: init is the queue and its guard delay; card, frame, place, paint; permission (its keys and their order),
+--                question, plan, conflict; keys, chords, held, typed; rules, policy; todos (the panel); attention calls the user
+--                who looks elsewhere
+--   review/      what agents changed: marks in the code, list, keys, buffers, checkpoint, comment
+--   agents/      presets, control, lookup, login, sign_in, account, approval, status, failure, welcome (when one is missing),
+--                protocol_log
+--   mcp/         `:CursorAgent mcp`: view, edit, cli
+--   cloud/       `:CursorAgent cloud`: dashboard, rows, new, watch, git, demo; client is the companion program, server the one for
+--                MCP, env what both are given
+--   install/     how the library gets to the user: steps, release, platform, download, sha256, probe, task
 --
 -- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.
 -- A call that cannot do what it was asked returns nil and a message; it never raises for what a user can cause.

@@ -140,14 +140,30 @@ fn every_file_is_on_the_map_of_its_crate_or_of_its_room() {
 }
 
 #[test]
-fn every_room_is_on_the_map_of_lua() {
+fn every_room_and_file_is_on_the_map_of_lua() {
     let map = map("lua/cursor_agent/init.lua", "--");
-    assert_named(&map, names("lua/cursor_agent", ".lua"), |name| {
-        let dir = root().join("lua/cursor_agent").join(name).is_dir();
-        if dir {
-            vec![format!("--   {name}/ ")]
-        } else {
-            vec![format!("{name} ")]
+    let (top, rooms) = map.split_once("-- The rooms").unwrap();
+    let mut missing = Vec::new();
+    for name in names("lua/cursor_agent", ".lua") {
+        if !root().join("lua/cursor_agent").join(&name).is_dir() {
+            missing.extend((!top.contains(&format!("{name} "))).then_some(name));
+            continue;
         }
-    });
+        let entry = rooms.split_once(&format!("\n--   {name}/ "));
+        let Some((_, entry)) = entry else {
+            missing.push(name);
+            continue;
+        };
+        // To the next room.
+        let lines = entry.lines().enumerate();
+        let lines = lines.take_while(|(at, line)| *at == 0 || line.starts_with("--      "));
+        let entry: String = lines.map(|(_, line)| format!("{line} ")).collect();
+        let words: BTreeSet<&str> = entry
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .collect();
+        let files = names(&format!("lua/cursor_agent/{name}"), ".lua").into_iter();
+        let files = files.filter(|file| file != "init" && !words.contains(file.as_str()));
+        missing.extend(files.map(|file| format!("{name}/{file}")));
+    }
+    assert!(missing.is_empty(), "not on the map: {missing:#?}");
 }

@@ -7,6 +7,7 @@ pub mod env;
 pub mod failure;
 pub mod fallback;
 pub mod launch;
+pub mod let_go;
 pub mod paths;
 pub mod protocol_log;
 pub mod sign_in;
