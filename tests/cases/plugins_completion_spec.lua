@@ -145,6 +145,23 @@ T.case("the menu says nothing below the prompt, and 'shortmess' stays the user's
   nvim:wait(("vim.o.shortmess == %q"):format(before), "'shortmess' again")
 end)
 
+T.case("a menu that is asked for again while it is open stays quiet, and <Tab> accepts", OPTS, function(nvim)
+  start(nvim)
+  local before = nvim:lua("return vim.o.shortmess")
+  -- As a person types: each letter finds the menu open. At the last one it has another list.
+  for letter in ("@pars"):gmatch(".") do
+    nvim:keys(letter)
+    menu(nvim)
+  end
+  nvim:wait("#vim.fn.complete_info({ 'items' }).items == 1", "the only file")
+  nvim:cmd("redraw")
+  T.ok(not nvim:sees("User defined completion"), "a message below the menu")
+  nvim:keys("<C-n><Tab>!")
+  nvim:wait("vim.api.nvim_get_current_line() == '@src/parser.lua!'", "the file")
+  nvim:wait(("vim.o.shortmess == %q"):format(before), "'shortmess'")
+  nvim:wait("vim.fn.maparg('<Tab>', 'i', false, true).buffer ~= 1", "<Tab> to be the user's")
+end)
+
 ---blink.cmp, as far as its sources go: options, the calls that add to them, and what it would ask which source for.
 local BLINK = [[
   local config = {
@@ -219,6 +236,84 @@ T.case("a blink.cmp that takes no source leaves the menu to us", OPTS, function(
   menu(nvim)
   T.eq(nvim:messages(), "")
 end)
+
+T.case(
+  "blink.cmp 2 says itself whether it completes, and one without options is given the source too",
+  OPTS,
+  function(nvim)
+    nvim:lua(BLINK .. BLINK_RUNS .. [[
+    _G.blink.config.enabled = true
+    package.loaded["blink.cmp"].is_enabled = function() return vim.b.completion ~= false end
+  ]])
+    start(nvim)
+    nvim:keys("@pars")
+    nvim:wait("_G.blink.added['cursoragent-prompt'] ~= nil", "the source")
+    no_menu(nvim)
+    nvim:lua("vim.b.completion = false")
+    nvim:keys("<Esc>cc@pars")
+    menu(nvim)
+    nvim:keys("<Esc>cc")
+    nvim:lua([[
+    package.loaded["blink.cmp.config"], vim.b.completion = nil, nil
+    package.loaded["cursor_agent.completion.companions"].refused["blink.cmp"] = nil
+    package.loaded["blink.cmp"].is_enabled = nil
+  ]])
+    nvim:keys("@pars")
+    nvim:wait("vim.api.nvim_get_current_line() == '@pars'", "the text")
+    no_menu(nvim)
+  end
+)
+
+T.case(
+  "both sources count as their plugin does, and serve the chat after the plugin is loaded again",
+  OPTS,
+  function(nvim)
+    start(nvim)
+    local function ranges()
+      return nvim:lua([[
+      _G.sources = _G.sources or {
+        blink = require("cursor_agent.completion.blink").new(),
+        cmp = require("cursor_agent.completion.cmp").new(),
+      }
+      local line, found = "ä😀 @gre", {}
+      _G.sources.blink:get_completions({ line = line, cursor = { 1, #line } }, function(answer)
+        found.blink = answer.items[1] and answer.items[1].textEdit
+      end)
+      _G.sources.cmp:complete({ context = { cursor_before_line = line, cursor = { row = 1 } } }, function(answer)
+        found.cmp = answer.items[1] and answer.items[1].textEdit
+      end)
+      return found
+    ]])
+    end
+    local function expect()
+      local found = ranges()
+      for plugin, columns in pairs({ blink = { 7, 11 }, cmp = { 4, 8 } }) do
+        local edit = found[plugin]
+        T.ok(edit, "nothing for " .. plugin)
+        T.eq(edit.newText, "@green.txt")
+        T.eq({ edit.range.start.character, edit.range["end"].character }, columns, plugin)
+      end
+    end
+    expect()
+    nvim:keys("<Esc>")
+    nvim:lua(
+      [[
+      require("cursor_agent").deactivate()
+      for name in pairs(package.loaded) do
+        if vim.startswith(name, "cursor_agent.") or name == "cursor_agent" then
+          package.loaded[name] = nil
+        end
+      end
+      vim.g.loaded_cursor_agent = nil
+      vim.cmd.source(... .. "/plugin/cursor_agent.lua")
+    ]],
+      T.root
+    )
+    nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the chat back")
+    nvim:wait("#require('cursor_agent.prompt.listing').files(vim.fn.getcwd()) == 3", "the files")
+    expect()
+  end
+)
 
 ---nvim-cmp: registered sources, and options by buffer over the global ones.
 local CMP = [[

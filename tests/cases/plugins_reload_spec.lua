@@ -83,3 +83,62 @@ T.case("a decision that is open can be answered after a reload", OPTS, function(
   nvim:wait_screen("Made.")
   T.eq(agent:answers("session/request_permission")[1].result.outcome.outcome, "selected")
 end)
+
+T.case("text that streams in during reloads is complete, and the clock goes on", OPTS, function(nvim)
+  -- Far more than one look at the library takes.
+  local agent = T.agent({
+    turns = {
+      {
+        { chunks = { count = 20000, text = "a line of the answer\n" } },
+        { text = "The end." },
+        { expect = "session/cancel" },
+      },
+    },
+  })
+  use(nvim, agent)
+  nvim:prompt("go")
+  nvim:wait_screen("a line of the answer")
+  -- Each time while the editor is behind.
+  for _ = 1, 4 do
+    nvim:lua(RELOAD, T.root)
+  end
+  nvim:wait_screen("The end.")
+  nvim:wait(
+    [[(function()
+      local count = 0
+      for _, line in ipairs(vim.api.nvim_buf_get_lines(require("cursor_agent.chat.registry").current().buf, 0, -1, false)) do
+        count = count + (line:find("a line of the answer", 1, true) and 1 or 0)
+      end
+      return count == 20000
+    end)()]],
+    "every line"
+  )
+  local function clock()
+    return (nvim:screen()[1]:match("(%d+:%d%d)"))
+  end
+  local shown = clock()
+  nvim:wait(function()
+    return clock() ~= shown
+  end, "the clock to go on")
+  T.eq(nvim:messages():find("Error", 1, true), nil)
+end)
+
+T.case("each tab has its own chat again after a reload", OPTS, function(nvim)
+  use(nvim, T.agent({ turns = { { { text = "First answer." } }, { { text = "Second answer." } } } }))
+  nvim:prompt("one")
+  nvim:wait_turns(1)
+  local first = nvim:status().key
+  nvim:keys("<Esc>:tabnew<CR>")
+  nvim:keys(":CursorAgent new<CR>")
+  nvim:wait(("require('cursor_agent').status().key ~= %d"):format(first), "another chat")
+  local second = nvim:status().key
+  -- The second is on no window; the first is on the screen of the other tab page.
+  nvim:keys("<Esc>:CursorAgent close<CR>")
+  nvim:lua(RELOAD, T.root)
+  nvim:wait("#require('cursor_agent.chat.registry').all() == 2", "both chats")
+  T.eq(nvim:status().key, second)
+  T.eq(nvim:lua("return #vim.api.nvim_tabpage_list_wins(0)"), 1)
+  nvim:keys(":tabfirst<CR>")
+  nvim:wait_screen("First answer.")
+  T.eq(nvim:status().key, first)
+end)

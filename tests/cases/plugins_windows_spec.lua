@@ -96,6 +96,136 @@ T.case("a file browser that takes over the window is moved too", OPTS, function(
   T.eq(nvim:lua("return vim.bo.bufhidden"), "wipe")
 end)
 
+---Where the code window is.
+local CODE = "vim.fn.win_getid(1)"
+
+T.case("a file opened after a browser was moved is in the same window, not beside it", OPTS, function(nvim)
+  -- neo-tree in the current window: it is put there again when its list is complete, and has a buffer for each window.
+  nvim:lua([[
+    _G.browse = function()
+      local chat = vim.api.nvim_get_current_win()
+      local function show(win, name)
+        local buf = vim.api.nvim_create_buf(false, true)
+        vim.api.nvim_buf_set_name(buf, name)
+        vim.bo[buf].filetype = "neo-tree"
+        vim.api.nvim_win_set_buf(win, buf)
+        return buf
+      end
+      local first = show(chat, "tree [1]")
+      vim.defer_fn(function()
+        show(vim.fn.win_getid(1), "tree [2]")
+        vim.defer_fn(function()
+          vim.api.nvim_win_set_buf(chat, first)
+          _G.browsed = true
+        end, 30)
+      end, 30)
+    end
+  ]])
+  start(nvim)
+  local win = nvim:lua("return " .. CODE)
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:lua("_G.browse()")
+  nvim:wait("_G.browsed", "the browser")
+  expect_moved(nvim, "tree [1]")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:keys(":edit b.lua<CR>")
+  expect_moved(nvim, "b.lua")
+  T.eq(nvim:lua("return " .. CODE), win)
+end)
+
+T.case("a directory is left to the file browser that deals with it, and the code stays", OPTS, function(nvim)
+  -- neo-tree: a moment later the window has what it had before, and the tree is beside it.
+  nvim:cmd("silent! autocmd! FileExplorer")
+  nvim:lua([[
+    vim.api.nvim_create_autocmd("BufEnter", {
+      callback = function(event)
+        if vim.fn.isdirectory(vim.api.nvim_buf_get_name(event.buf)) == 0 or vim.bo[event.buf].buftype ~= "" then
+          return
+        end
+        local win = vim.api.nvim_get_current_win()
+        vim.defer_fn(function()
+          vim.api.nvim_win_set_buf(win, vim.fn.bufnr("#"))
+          vim.cmd("topleft 20vnew")
+          vim.bo.buftype, vim.bo.filetype = "nofile", "tree"
+          vim.api.nvim_buf_set_name(0, "tree")
+          vim.api.nvim_buf_delete(event.buf, { force = true })
+        end, 10)
+      end,
+    })
+  ]])
+  start(nvim)
+  for _, kind in ipairs({ "chat", "prompt" }) do
+    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/" .. kind .. "'))")
+    nvim:keys(":edit dir<CR>")
+    nvim:wait("vim.bo.filetype == 'tree'", "the tree")
+    nvim:wait("vim.fn.bufexists('dir') == 0", "the directory's buffer to go")
+    T.eq(shown(nvim), { "tree", "a.lua", "cursor-agent://1/chat", "cursor-agent://1/prompt" })
+    nvim:cmd("bwipeout!")
+  end
+  T.eq(nvim:lua("return vim.v.errmsg"), "")
+end)
+
+T.case("a directory that nothing deals with is moved", OPTS, function(nvim)
+  start(nvim)
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/prompt'))")
+  nvim:cmd("silent! autocmd! FileExplorer")
+  nvim:keys(":edit dir<CR>")
+  expect_moved(nvim, "dir")
+end)
+
+T.case("a buffer that an event deletes while it is moved does no harm", OPTS, function(nvim)
+  start(nvim)
+  nvim:lua([[
+    vim.api.nvim_create_autocmd("BufEnter", {
+      pattern = "b.lua",
+      callback = function(event)
+        if vim.fn.win_getid(1) == vim.api.nvim_get_current_win() then
+          -- What mini.files does with a directory.
+          vim.cmd("buffer a.lua")
+          vim.api.nvim_buf_delete(event.buf, { force = true })
+        end
+      end,
+    })
+    vim.api.nvim_create_autocmd("BufLeave", {
+      pattern = "stays.lua",
+      callback = function() error("not now") end,
+    })
+  ]])
+  local function enter()
+    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/prompt'))")
+  end
+  enter()
+  nvim:keys(":edit b.lua<CR>")
+  nvim:wait(function()
+    return vim.deep_equal(shown(nvim), { "a.lua", "cursor-agent://1/chat", "cursor-agent://1/prompt" })
+  end, "the chat back")
+  nvim:wait("vim.fn.bufexists('b.lua') == 0", "the buffer to go")
+  T.ok(not nvim:messages():find("foreign.lua", 1, true), nvim:messages())
+  -- One that an event of the user's keeps where it is: that is said, and nothing else happens.
+  enter()
+  nvim:keys(":edit stays.lua<CR>")
+  nvim:wait(function()
+    return nvim:messages():find("BufLeave Autocommands", 1, true)
+  end, "the failure")
+  T.ok(not nvim:messages():find("foreign.lua", 1, true), nvim:messages())
+end)
+
+T.case("a buffer put into the chat from another window moves, and the user stays", OPTS, function(nvim)
+  start(nvim)
+  nvim:cmd("1wincmd w")
+  nvim:cmd("split")
+  local here = nvim:lua("return vim.api.nvim_get_current_win()")
+  nvim:lua([[
+    local buf = vim.fn.bufadd("b.lua")
+    vim.fn.bufload(buf)
+    vim.api.nvim_win_set_buf(vim.fn.bufwinid("cursor-agent://1/prompt"), buf)
+  ]])
+  nvim:wait(function()
+    return vim.list_contains(shown(nvim), "cursor-agent://1/prompt") and vim.list_contains(shown(nvim), "b.lua")
+  end, "the prompt back")
+  T.eq(nvim:lua("return vim.api.nvim_get_current_win()"), here)
+end)
+
 T.case("without a code window a file opened in the chat gets one", OPTS, function(nvim)
   start(nvim)
   nvim:cmd("1wincmd w | close")

@@ -92,9 +92,25 @@ function M.is_behind()
   return at <= #taken or more
 end
 
+local stopped = false ---@type boolean the plugin is loaded again, and what comes is for the one that takes over
+
+---Deals with what was taken, and takes no more.
+function M.stop()
+  while at <= #taken do
+    at = at + 1
+    dispatch(taken[at - 1])
+  end
+  stopped = true
+  if again then
+    again:stop()
+    again:close()
+    again = nil
+  end
+end
+
 ---Deals with what is there, and comes back for the rest after the editor had its turn.
 function M.drain()
-  if vim.v.exiting ~= vim.NIL then
+  if stopped or vim.v.exiting ~= vim.NIL then
     -- Neovim is leaving and has unloaded the buffers already.
     return
   end

@@ -18,6 +18,8 @@ end
 M.await = drain.await
 M.forget_entries = drain.forget_entries
 M.is_behind = drain.is_behind
+M.drain_now = drain.drain
+M.stop_draining = drain.stop
 
 ---Loads the library, unless it is. A failure is remembered and not tried again.
 ---@return boolean?, string?

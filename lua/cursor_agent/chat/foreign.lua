@@ -1,6 +1,7 @@
 -- Keeps the windows of a chat for the chat: a buffer that is opened in one, by `:edit` or by a plugin, moves to the code window.
 
 local chats = require("cursor_agent.chat.registry")
+local code = require("cursor_agent.window.code")
 local dress = require("cursor_agent.chat.dress")
 local layout = require("cursor_agent.chat.layout")
 local window = require("cursor_agent.window.quiet")
@@ -30,6 +31,27 @@ local function is_taken(win)
     and not chats.of_buffer(vim.api.nvim_win_get_buf(win))
 end
 
+---Shows a buffer in the code window, where it has to be shown all the time: some are deleted when they are not, and some by
+---what an event of the user's does.
+---@param buf integer
+---@param leave fun(): boolean gives up the window it is in now; false where that was not possible
+---@return integer? win
+local function take_along(buf, leave)
+  local kept = vim.bo[buf].bufhidden
+  vim.bo[buf].bufhidden = "hide"
+  local left = leave()
+  local target ---@type integer?
+  if left and vim.api.nvim_buf_is_valid(buf) then
+    target = layout.window_for(buf)
+    code.borrow(target, buf)
+    window.despite_autocommands(vim.api.nvim_win_set_buf, target, buf)
+  end
+  if vim.api.nvim_buf_is_valid(buf) then
+    vim.bo[buf].bufhidden = kept
+  end
+  return target and vim.api.nvim_win_is_valid(target) and vim.api.nvim_win_get_buf(target) == buf and target or nil
+end
+
 ---Moves the buffer in a window of ours to the code window, and brings ours back.
 ---@param win integer
 local function move(win)
@@ -40,24 +62,26 @@ local function move(win)
   if not own or not chat then
     return
   end
-  local buf = vim.api.nvim_win_get_buf(win)
   local here = vim.api.nvim_get_current_win() == win
   local view = vim.api.nvim_win_call(win, vim.fn.winsaveview)
-  -- The buffer has to be shown somewhere all the time: some are deleted when they are not.
-  local kept = vim.bo[buf].bufhidden
-  vim.bo[buf].bufhidden = "hide"
-  window.despite_autocommands(vim.api.nvim_win_set_buf, win, own)
-  dress.dress(chat, win, own == chat.buf and "chat" or "prompt")
-  if own == chat.buf and vim.api.nvim_win_get_cursor(win)[1] >= vim.api.nvim_buf_line_count(own) then
-    chat.transcript.tail:go(win)
+  local target = take_along(vim.api.nvim_win_get_buf(win), function()
+    window.despite_autocommands(vim.api.nvim_win_set_buf, win, own)
+    if not vim.api.nvim_win_is_valid(win) or vim.api.nvim_win_get_buf(win) ~= own then
+      return false
+    end
+    dress.dress(chat, win, own == chat.buf and "chat" or "prompt")
+    if own == chat.buf and vim.api.nvim_win_get_cursor(win)[1] >= vim.api.nvim_buf_line_count(own) then
+      chat.transcript.tail:go(win)
+    end
+    if window.is_float(win) then
+      -- It lies over the code.
+      layout.close(chat)
+    end
+    return true
+  end)
+  if not target then
+    return
   end
-  if window.is_float(win) then
-    -- It lies over the code.
-    layout.close(chat)
-  end
-  local target = layout.window_for(buf)
-  window.despite_autocommands(vim.api.nvim_win_set_buf, target, buf)
-  vim.bo[buf].bufhidden = kept
   vim.api.nvim_win_call(target, function()
     vim.fn.winrestview(view)
   end)
@@ -69,6 +93,20 @@ local function move(win)
   end
 end
 
+---A directory is nothing to look at: file browsers put something else in its place, in the window they find it in. So long is
+---waited for one.
+local BROWSER_MS = 150
+
+---Whether a window shows a directory no file browser has dealt with yet.
+---@param win integer
+---@return boolean
+local function is_bare_directory(win)
+  local buf = vim.api.nvim_win_get_buf(win)
+  return vim.bo[buf].buftype == ""
+    and vim.bo[buf].filetype == ""
+    and vim.fn.isdirectory(vim.api.nvim_buf_get_name(buf)) == 1
+end
+
 function M.setup()
   vim.api.nvim_create_autocmd({ "BufWinEnter", "BufEnter" }, {
     group = vim.api.nvim_create_augroup("cursor_agent_foreign", {}),
@@ -77,9 +115,9 @@ function M.setup()
       local win = vim.api.nvim_get_current_win()
       if is_taken(win) then
         -- After whatever opened it has put its cursor.
-        vim.schedule(function()
+        vim.defer_fn(function()
           move(win)
-        end)
+        end, is_bare_directory(win) and BROWSER_MS or 0)
       end
     end,
   })

@@ -17,6 +17,7 @@ local NAME = "cursor_agent_handover"
 ---@field text string what is written in its prompt
 ---@field attached cursor_agent.context.Item[]
 ---@field tabs integer[] tab pages it is shown in
+---@field about integer[] tab pages that are about it, shown or not
 ---@field inside boolean the user is in it
 
 ---Lets go of everything that calls the code that is about to go, and keeps what the next one needs.
@@ -24,6 +25,8 @@ function M.give()
   if not bridge.is_loaded() then
     return
   end
+  -- Text that streams in: a change that was taken, or that the code which goes would take, is on no screen afterwards.
+  bridge.stop_draining()
   local list = {} ---@type cursor_agent.handover.Chat[]
   local here = chats.of_buffer(vim.api.nvim_get_current_buf())
   for _, chat in ipairs(chats.all()) do
@@ -40,6 +43,7 @@ function M.give()
       text = chat.prompt:text(),
       attached = chat.prompt.attached,
       tabs = tabs,
+      about = chats.tabs(chat),
       inside = chat == here,
     }
     chat.prompt:save_draft()
@@ -102,6 +106,12 @@ function M.take()
   if vim.api.nvim_tabpage_is_valid(back) then
     window.despite_autocommands(vim.api.nvim_set_current_tabpage, back)
   end
+  for _, given in ipairs(list) do
+    local chat = chats.get(given.key)
+    for _, tab in ipairs(chat and given.about or {}) do
+      chats.use(chat --[[@as cursor_agent.Chat]], tab)
+    end
+  end
   if inside and layout.prompt_window(inside) then
     vim.api.nvim_set_current_win(assert(layout.prompt_window(inside)))
   end
@@ -110,6 +120,8 @@ function M.take()
       require("cursor_agent.bridge.events").emit("decision", decision)
     end
   end
+  -- The library woke the code that went, and wakes nothing again before it was asked.
+  bridge.drain_now()
 end
 
 return M

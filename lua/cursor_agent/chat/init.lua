@@ -117,6 +117,10 @@ function M.adopt(key, agent, cwd)
   make_transcript(chat)
   chat.prompt = require("cursor_agent.prompt").new(chat)
   events.emit("chat started", chat)
+  -- A turn may be running: its clock, and the files it writes, are to be watched from here.
+  local untitled = vim.deepcopy(status)
+  untitled.title = nil
+  events.emit("chat status", chat, untitled)
   bridge.forget_entries(key)
   bridge.retell(key)
   return chat

@@ -48,6 +48,15 @@ function M.use(chat, tab)
   by_tab[tab or vim.api.nvim_get_current_tabpage()] = chat.key
 end
 
+---The tab pages that are about a chat.
+---@param chat cursor_agent.Chat
+---@return integer[]
+function M.tabs(chat)
+  return vim.tbl_filter(function(tab)
+    return by_tab[tab] == chat.key
+  end, vim.api.nvim_list_tabpages())
+end
+
 ---The chat the current tab page is about.
 ---@return cursor_agent.Chat?
 function M.current()

@@ -1,6 +1,9 @@
 -- A source for blink.cmp: `providers = { cursor_agent = { name = "agent", module = "cursor_agent.completion.blink" } }`.
 
-local complete = require("cursor_agent.completion.items")
+---Asked for each time: blink.cmp keeps this source when the plugin is loaded again.
+local function complete()
+  return require("cursor_agent.completion.items")
+end
 
 ---@class cursor_agent.completion.Blink
 local Source = {}
@@ -18,7 +21,7 @@ end
 
 ---@return string[]
 function Source:get_trigger_characters()
-  return complete.TRIGGERS
+  return complete().TRIGGERS
 end
 
 ---@param context { line: string, cursor: integer[] }
@@ -26,7 +29,8 @@ end
 function Source:get_completions(context, callback)
   local before = context.line:sub(1, context.cursor[2])
   callback({
-    items = complete.lsp_items(before, context.cursor[1]),
+    -- In bytes: what is not from a language server is taken for that.
+    items = complete().lsp_items(before, context.cursor[1], "utf-8"),
     is_incomplete_forward = true,
     is_incomplete_backward = true,
   })

@@ -1,6 +1,9 @@
 -- A source for nvim-cmp: `require("cmp").register_source("cursor_agent", require("cursor_agent.completion.cmp").new())`.
 
-local complete = require("cursor_agent.completion.items")
+---Asked for each time: nvim-cmp keeps this source when the plugin is loaded again.
+local function complete()
+  return require("cursor_agent.completion.items")
+end
 
 ---@class cursor_agent.completion.Cmp
 local Source = {}
@@ -23,7 +26,7 @@ end
 
 ---@return string[]
 function Source:get_trigger_characters()
-  return complete.TRIGGERS
+  return complete().TRIGGERS
 end
 
 ---nvim-cmp filters by what matches this left of the cursor: a whole path, its `/` or `@` included.
@@ -36,7 +39,8 @@ end
 ---@param callback fun(response: table)
 function Source:complete(params, callback)
   local context = params.context
-  callback({ items = complete.lsp_items(context.cursor_before_line, context.cursor.row), isIncomplete = true })
+  local items = complete().lsp_items(context.cursor_before_line, context.cursor.row, "utf-16")
+  callback({ items = items, isIncomplete = true })
 end
 
 return Source

@@ -23,20 +23,36 @@ end
 
 local blink_registered = false
 
----Whether blink.cmp completes in the current buffer. Loaded is not enough: language servers are given its capabilities
----where it was never set up.
+---Whether blink.cmp was set up. Loaded is not enough: language servers are given its capabilities where it was not.
+---@param config table?
+---@return boolean
+local function blink_runs(config)
+  return config == nil or vim.fn.hlexists("BlinkCmpMenu") == 1 or package.loaded["blink.cmp.completion"] ~= nil
+end
+
+---The name under which blink.cmp has our source, by its options or from before.
+---@param config table?
+---@return string?
+local function blink_id(config)
+  local providers = config and config.sources.providers or {}
+  for name, provider in pairs(providers) do
+    if provider.module == BLINK_MODULE then
+      return name
+    end
+  end
+  return providers[SOURCE] and SOURCE or nil
+end
+
+---Whether blink.cmp completes in the current buffer.
 ---@return boolean
 local function blink()
   local cmp = package.loaded["blink.cmp"]
-  if type(cmp) ~= "table" or vim.fn.hlexists("BlinkCmpMenu") == 0 then
+  local config = package.loaded["blink.cmp.config"] --[[@as table?]]
+  if type(cmp) ~= "table" or not blink_runs(config) then
     return false
   end
-  local config = package.loaded["blink.cmp.config"] --[[@as table]]
   if not blink_registered then
-    local id ---@type string?
-    for name, provider in pairs(config.sources.providers) do
-      id = provider.module == BLINK_MODULE and name or id
-    end
+    local id = blink_id(config)
     if not id then
       cmp.add_source_provider(SOURCE, { name = "agent", module = BLINK_MODULE, score_offset = SCORE_OFFSET })
     end
@@ -46,8 +62,13 @@ local function blink()
   if vim.fn.reg_recording() ~= "" or vim.fn.reg_executing() ~= "" then
     -- It is off in a macro, and that is its decision.
     return true
+  elseif cmp.is_enabled then
+    -- From version 2 on, where its options are only half of it.
+    return cmp.is_enabled() and true or false
+  elseif config and config.enabled ~= nil then
+    return resolved(config.enabled) and true or false
   end
-  return resolved(config.enabled) and true or false
+  return vim.b.completion ~= false
 end
 
 ---@param sources table[]?

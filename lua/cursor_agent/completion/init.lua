@@ -157,8 +157,13 @@ function M.attach(buf)
   end)
   local taken ---@type string? the text before the cursor when an item was taken: there is nothing more to offer
   on(buf, "CompleteDone", "note what was completed", function()
-    unhush()
-    unmap_tab(buf)
+    -- Not at once: asking for the menu again ends the one before, also while it is on the screen.
+    vim.schedule(function()
+      if vim.fn.pumvisible() == 0 then
+        unhush()
+        unmap_tab(buf)
+      end
+    end)
     local word = vim.v.completed_item.word
     local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
     taken = word and word ~= "" and vim.endswith(before, word) and before or nil

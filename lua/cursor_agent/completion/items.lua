@@ -154,13 +154,17 @@ M.TRIGGERS = { "/", "@" }
 ---The same as items of the language server protocol, as completion plugins take them.
 ---@param before string the line up to the cursor
 ---@param line integer the cursor's, from 1
+---@param encoding "utf-8"|"utf-16" what the plugin counts characters in
 ---@return lsp.CompletionItem[]
-function M.lsp_items(before, line)
+function M.lsp_items(before, line, encoding)
   local chat = chats.current()
   if not chat then
     return {}
   end
   local found, start = M.items(chat, before, line == 1)
+  local function position(text)
+    return { line = line - 1, character = encoding == "utf-8" and #text or vim.fn.strutf16len(text) }
+  end
   local items = {} ---@type lsp.CompletionItem[]
   for i, item in ipairs(found) do
     items[i] = {
@@ -173,10 +177,7 @@ function M.lsp_items(before, line)
       sortText = ("%04d"):format(i),
       textEdit = {
         newText = item.word,
-        range = {
-          start = { line = line - 1, character = vim.fn.strutf16len(before:sub(1, start)) },
-          ["end"] = { line = line - 1, character = vim.fn.strutf16len(before) },
-        },
+        range = { start = position(before:sub(1, start)), ["end"] = position(before) },
       },
     }
   end

@@ -7,6 +7,26 @@ local M = {}
 ---@type table<integer, integer> by tab page: the code window the user was in last
 local last_code = {}
 
+---Notes that a code window is about to show something for a while that is no code, such as a file browser: what is opened next
+---belongs there too.
+---@param win integer
+---@param buf integer
+function M.borrow(win, buf)
+  if M.is_code(win) then
+    vim.w[win].cursor_agent_borrowed = { buf = buf, filetype = vim.bo[buf].filetype }
+  end
+end
+
+---Whether a window still shows what it was borrowed for: the buffer, or another one of the same plugin.
+---@param win integer
+---@param buf integer
+---@return boolean
+local function is_borrowed(win, buf)
+  local borrowed = vim.w[win].cursor_agent_borrowed ---@type { buf: integer, filetype: string }?
+  return borrowed ~= nil
+    and (borrowed.buf == buf or (borrowed.filetype ~= "" and borrowed.filetype == vim.bo[buf].filetype))
+end
+
 ---Whether a window holds the user's own work: not ours, not a float, not a special buffer.
 ---@param win integer
 ---@return boolean
@@ -15,7 +35,7 @@ function M.is_code(win)
     return false
   end
   local buf = vim.api.nvim_win_get_buf(win)
-  return vim.bo[buf].buftype == "" and vim.fn.win_gettype(win) == ""
+  return (vim.bo[buf].buftype == "" or is_borrowed(win, buf)) and vim.fn.win_gettype(win) == ""
 end
 
 ---Notes that the user is in a window, if it holds code.
