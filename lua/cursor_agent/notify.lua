@@ -24,7 +24,8 @@ local said = {}
 
 ---Whether `vim.notify` is Neovim's own, which stops the user with "Press ENTER" when a message has more than one line.
 ---A plugin that replaced it may have done so before this file was read, so it is told by where it was written: what is
----built into Neovim has no path of a file, or none at all. One that is a table to be called (nvim-notify) is a plugin's.
+---built into Neovim has no path of a file, or none at all. One that is a table to be called (nvim-notify) is a plugin's, and
+---so is a function that Neovim has wrapped for one (mini.notify: `vim.schedule_wrap`).
 ---@param notify function|table
 ---@return boolean
 local function is_builtin(notify)
@@ -32,7 +33,9 @@ local function is_builtin(notify)
     return false
   end
   local info = debug.getinfo(notify, "S")
-  return info ~= nil and (info.source:match("^@vim/") ~= nil or info.source:match("^=?%?$") ~= nil)
+  local wrapped = debug.getinfo(vim.schedule_wrap(is_builtin), "S")
+  local is_wrapped = info.source == wrapped.source and info.linedefined == wrapped.linedefined
+  return not is_wrapped and (info.source:match("^@vim/") ~= nil or info.source:match("^=?%?$") ~= nil)
 end
 
 ---What is shown of a message of several lines, or of one too long. On a small screen what it says comes first.

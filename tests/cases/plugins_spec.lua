@@ -29,6 +29,39 @@ T.case("nvim-notify's callable table gets the messages of commands and of the li
   T.eq(nvim:messages(), "")
 end)
 
+---What else takes the place of `vim.notify`: each keeps what it was told in `_G.told`.
+local REPLACEMENTS = {
+  ["mini.notify, a function that Neovim wrapped"] = [[vim.notify = vim.schedule_wrap(tell)]],
+  ["noice, a function"] = [[vim.notify = function(...) tell(...) end]],
+  ["snacks, a table with a metatable of its own"] = [[
+    local M = setmetatable({}, { __call = function(self, ...) return self.notify(...) end })
+    M.notify = tell
+    vim.notify = M
+  ]],
+}
+
+for name, code in vim.spairs(REPLACEMENTS) do
+  T.case("messages go to whatever vim.notify is at that time: " .. name, { width = 100 }, function(nvim)
+    -- Neovim's own first: the plugin comes later.
+    nvim:keys(":CursorAgent frobnicate<CR>")
+    nvim:wait_screen("unknown subcommand `frobnicate`")
+    nvim:cmd("messages clear")
+    nvim:lua(
+      [[
+        _G.told = {}
+        local function tell(message, level, opts)
+          table.insert(_G.told, { message, level, opts and opts.title })
+        end
+      ]] .. code
+    )
+    nvim:keys(":CursorAgent frobnicate<CR>")
+    nvim:wait("#_G.told == 1", "the message")
+    T.contains(nvim:lua("return _G.told[1][1]"), "unknown subcommand `frobnicate`")
+    T.eq(nvim:lua("return _G.told[1][2]"), vim.log.levels.ERROR)
+    T.eq(nvim:messages(), "")
+  end)
+end
+
 T.case("a vim.notify that raises loses no message and stops nothing", { width = 100 }, function(nvim)
   nvim:use(T.agent({ turns = { { { text = "Hello." } } } }))
   nvim:lua("vim.notify = function() error('not now') end")
