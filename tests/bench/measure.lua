@@ -33,36 +33,6 @@ local function lines_of_largest_buffer()
   return most
 end
 
----@param begin fun(on_end: fun())
-local function measure(begin)
-  collectgarbage()
-  local memory = uv.resident_set_memory() or 0
-  local stop = gaps_of.watch()
-  local started, cpu = uv.hrtime(), gaps_of.main_thread_ns()
-  begin(function()
-    -- What the last change drew is part of it.
-    vim.schedule(function()
-      vim.cmd.redraw()
-      local total = (uv.hrtime() - started) / 1e6
-      local gaps = stop()
-      local used = gaps_of.main_thread_ns()
-      local lines = lines_of_largest_buffer()
-      finish({
-        total_ms = total,
-        cpu_ms = used and cpu and (used - cpu) / 1e6,
-        longest_ms = gaps.longest_ms,
-        longest_cpu_ms = gaps.longest_cpu_ms,
-        over_ms = gaps.over_ms,
-        over_cpu_ms = gaps.over_cpu_ms,
-        over = gaps.over,
-        memory_mb = ((uv.resident_set_memory() or 0) - memory) / 1024 / 1024,
-        lines = lines,
-        complete = job.client == "baseline" or lines >= job.lines,
-      })
-    end)
-  end)
-end
-
 ---@param condition fun(): boolean
 ---@param callback fun()
 local function when(condition, callback)
@@ -77,6 +47,45 @@ local function when(condition, callback)
       end
     end)
   )
+end
+
+---@return boolean
+local function is_coloured()
+  local painter = package.loaded["cursor_agent.colour.painter"]
+  return not painter or painter.idle()
+end
+
+---@param begin fun(on_end: fun())
+local function measure(begin)
+  collectgarbage()
+  local memory = uv.resident_set_memory() or 0
+  local stop = gaps_of.watch()
+  local started, cpu = uv.hrtime(), gaps_of.main_thread_ns()
+  begin(function()
+    -- What the last change drew is part of it.
+    vim.schedule(function()
+      vim.cmd.redraw()
+      local total = (uv.hrtime() - started) / 1e6
+      local used = gaps_of.main_thread_ns()
+      -- Colours come after the end: they may take their time, but must not be felt.
+      when(is_coloured, function()
+        local gaps = stop()
+        local lines = lines_of_largest_buffer()
+        finish({
+          total_ms = total,
+          cpu_ms = used and cpu and (used - cpu) / 1e6,
+          longest_ms = gaps.longest_ms,
+          longest_cpu_ms = gaps.longest_cpu_ms,
+          over_ms = gaps.over_ms,
+          over_cpu_ms = gaps.over_cpu_ms,
+          over = gaps.over,
+          memory_mb = ((uv.resident_set_memory() or 0) - memory) / 1024 / 1024,
+          lines = lines,
+          complete = job.client == "baseline" or lines >= job.lines,
+        })
+      end)
+    end)
+  end)
 end
 
 ---@param on_end fun()
@@ -100,11 +109,6 @@ local function is_reviewed()
   return signs ~= nil
     and #vim.api.nvim_buf_get_extmarks(buf, signs, { last, 0 }, { last, -1 }, {}) > 0
     and #require("cursor_agent").hunks() == job.hunks
-end
-
----@return boolean
-local function is_coloured()
-  return require("cursor_agent.colour.painter").idle()
 end
 
 ---@return table plugin

@@ -256,9 +256,10 @@ end
 ---@param name string
 ---@param count integer
 ---@param text string
+---@param head? string what comes first
 ---@return bench.Scenario
-local function shape(name, count, text)
-  local steps = { { chunks = { count = count, text = text } }, { text = "\nend\n" } }
+local function shape(name, count, text, head)
+  local steps = { { text = head or "begin\n\n" }, { chunks = { count = count, text = text } }, { text = "\nend\n" } }
   return { name = name, lines = 2, scenario = { turns = { steps } } }
 end
 
@@ -282,7 +283,12 @@ local function shapes()
     shape("20,000 lines of 300 characters", 20000, line .. "\n"),
     shape("100,000 lines of 300 characters", 100000, line .. "\n"),
     shape("nested lists, 3,000 times six", 3000, table.concat(nested)),
-    shape("a table of 5,000 rows", 5000, "| row ${n} | a cell with **bold** | `code ${n}` | 日本 |\n"),
+    shape(
+      "a table of 5,000 rows",
+      5000,
+      "| row ${n} | a cell with **bold** | `code ${n}` | 日本 |\n",
+      "| row | text | code | wide |\n|---|---|---|--:|\n"
+    ),
     { name = "code in six languages, 3,000 lines", lines = 3000, scenario = { turns = { fences } } },
   }
 end

@@ -46,14 +46,12 @@ for name, code in vim.spairs(REPLACEMENTS) do
     nvim:keys(":CursorAgent frobnicate<CR>")
     nvim:wait_screen("unknown subcommand `frobnicate`")
     nvim:cmd("messages clear")
-    nvim:lua(
-      [[
+    nvim:lua([[
         _G.told = {}
         local function tell(message, level, opts)
           table.insert(_G.told, { message, level, opts and opts.title })
         end
-      ]] .. code
-    )
+      ]] .. code)
     nvim:keys(":CursorAgent frobnicate<CR>")
     nvim:wait("#_G.told == 1", "the message")
     T.contains(nvim:lua("return _G.told[1][1]"), "unknown subcommand `frobnicate`")

@@ -15,6 +15,9 @@ local NS_DRAWN = vim.api.nvim_create_namespace("cursor_agent_markdown")
 ---A block with more lines than this is drawn when it is coloured, not with each piece of it that comes.
 local DRAWN_LINES = 100
 
+---Marks made between two pauses.
+local DRAWN_MARKS = 200
+
 ---The block that is being written is coloured again at most this often.
 local STREAMING_MS = 60
 
@@ -25,7 +28,7 @@ local STREAMING_MS = 60
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Span[]
 function M.code(lang, filetype, lines, pause)
-  if lang and guard.safe(lang, lines) and syntax.load(lang, pause) then
+  if lang and syntax.load(lang, pause) and (not syntax.fits(lang, lines) or guard.safe(lang, lines)) then
     return syntax.spans(lang, lines, false, pause)
   end
   return filetype and regex.spans(filetype, lines, pause) or {}
@@ -62,29 +65,53 @@ local function code_piece(transcript, index)
   end
 end
 
----Draws what the lines of a block mean: headings, lists, tables.
+---Draws what the lines of a block mean: headings, lists, tables. The old marks of a line go when its new ones come.
 ---@param transcript cursor_agent.Transcript
 ---@param block cursor_agent.render.TextBlock
 ---@param lines string[] without what stands before them
----@param row integer where they begin
 ---@param col integer
 ---@param open boolean it is being written
-local function draw(transcript, block, lines, row, col, open)
-  local buf = transcript.buf
-  vim.api.nvim_buf_clear_namespace(buf, NS_DRAWN, row, row + #lines)
+---@param pause cursor_agent.syntax.Pause
+---@param top fun(): integer? the row they begin at; nil when they are gone
+local function draw(transcript, block, lines, col, open, pause, top)
   local room = not block.code and transcript:room() or nil
-  if not room then
-    return
-  end
-  local style = { room = room - col, icons = transcript.context.icons, open = open }
-  for _, mark in ipairs(markdown.marks(lines, style)) do
-    local opts = mark.opts
-    if opts.end_col then
-      opts.end_row, opts.end_col = row + mark.row, opts.end_col + col
+  local style = room and { room = room - col, icons = transcript.context.icons, open = open }
+  local by_line = {} ---@type cursor_agent.markdown.Mark[][]
+  for number, mark in ipairs(style and markdown.marks(lines, style, pause) or {}) do
+    if number % DRAWN_MARKS == 0 then
+      pause()
     end
-    vim.api.nvim_buf_set_extmark(buf, NS_DRAWN, row + mark.row, mark.col + col, opts)
+    local line = by_line[mark.row] or {}
+    line[#line + 1] = mark
+    by_line[mark.row] = line
+  end
+  local buf, made = transcript.buf, 0
+  local row ---@type integer?
+  for number = 0, #lines - 1 do
+    if not row or made >= DRAWN_MARKS then
+      if row then
+        pause()
+      end
+      row, made = top(), 0
+      if not row then
+        return
+      end
+    end
+    vim.api.nvim_buf_clear_namespace(buf, NS_DRAWN, row + number, row + number + 1)
+    for _, mark in ipairs(by_line[number] or {}) do
+      local opts = mark.opts
+      if opts.end_col then
+        opts.end_row, opts.end_col = row + number, opts.end_col + col
+      end
+      vim.api.nvim_buf_set_extmark(buf, NS_DRAWN, row + number, mark.col + col, opts)
+      made = made + 1
+    end
+    made = made + 1
   end
 end
+
+---Goes on at once.
+local function no_pause() end
 
 ---Draws the end of a text that has just grown, before it is seen: so nothing changes its place under the reader's eyes.
 ---@param transcript cursor_agent.Transcript
@@ -103,7 +130,9 @@ function M.draw_tail(transcript, index, from)
       for k, line in ipairs(cut > 0 and lines or {}) do
         lines[k] = line:sub(cut + 1)
       end
-      draw(transcript, block, lines, top + block.row, cut, number == #blocks)
+      draw(transcript, block, lines, cut, number == #blocks, no_pause, function()
+        return top + block.row
+      end)
     end
   end
 end
@@ -151,22 +180,28 @@ local function paint_block(transcript, index, number, first, past, open)
     else
       spans = syntax.spans("markdown", lines, transcript.conceal, pause)
     end
-    local cleared = false
-    -- What changes under the user's eyes changes at once.
-    syntax.mark_in_steps(transcript.buf, NS, spans, lines, open and function() end or pause, function()
-      -- Text above may have come or gone meanwhile; the block itself only grows.
+    -- Text above may have come or gone meanwhile; the block itself only grows.
+    local function top()
       if
-        transcript.items[index] ~= item
-        or assert(item.blocks)[number] ~= block
-        or not vim.api.nvim_buf_is_loaded(transcript.buf)
+        transcript.items[index] == item
+        and assert(item.blocks)[number] == block
+        and vim.api.nvim_buf_is_loaded(transcript.buf)
       then
+        return transcript:first_row(index) + item.gap + block.row
+      end
+    end
+    -- What changes under the user's eyes changes at once.
+    local between = open and #lines <= DRAWN_LINES and no_pause or pause
+    draw(transcript, block, lines, cut, open, between, top)
+    local cleared = false
+    syntax.mark_in_steps(transcript.buf, NS, spans, lines, between, function()
+      local row = top()
+      if not row then
         return nil
       end
-      local row = transcript:first_row(index) + item.gap + block.row
       if not cleared then
         vim.api.nvim_buf_clear_namespace(transcript.buf, NS, row, row + #lines)
         cleared = true
-        draw(transcript, block, lines, row, cut, open)
       end
       return function(k)
         return { row = row + k, col = cut, apply = true }

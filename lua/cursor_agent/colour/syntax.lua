@@ -154,21 +154,33 @@ local function range_of(node, metadata)
   return range[1], range[2], range[3], range[4]
 end
 
----The colours of a text.
+---Whether a text is short enough to be parsed.
+---@param lang string
+---@param lines string[]
+---@return boolean
+function M.fits(lang, lines)
+  local left = lang == "markdown" and MAX_MARKDOWN_BYTES or M.MAX_BYTES
+  for _, line in ipairs(lines) do
+    left = left - #line - 1
+    if left < 0 then
+      return false
+    end
+  end
+  return true
+end
+
+---The colours of a text; none for one that is too long or that no parser may see.
 ---@param lang string
 ---@param lines string[]
 ---@param conceal boolean
 ---@param pause cursor_agent.syntax.Pause
 ---@return cursor_agent.syntax.Span[]
 function M.spans(lang, lines, conceal, pause)
-  if not guard.safe(lang, lines) then
+  if not M.fits(lang, lines) or not guard.safe(lang, lines) or not M.load(lang, pause) then
     return {}
   end
   local is_markdown = lang == "markdown"
   local text = table.concat(is_markdown and markdown.thin_out(lines) or lines, "\n")
-  if #text > (is_markdown and MAX_MARKDOWN_BYTES or M.MAX_BYTES) or not M.load(lang, pause) then
-    return {}
-  end
   if is_markdown and not M.load("markdown_inline", pause) then
     return {}
   end

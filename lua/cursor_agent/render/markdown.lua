@@ -26,6 +26,9 @@ local WIDE_SHARE = 0.6
 ---Over the parser's colours, which come later.
 local PRIORITY = 120
 
+---Lines of a long text between two pauses.
+local LINES_AT_ONCE = 20
+
 ---@class (exact) cursor_agent.markdown.Hidden a part of a line that is not shown
 ---@field from integer byte, from 0
 ---@field to integer
@@ -289,7 +292,8 @@ end
 ---@param lines string[]
 ---@param found cursor_agent.markdown.Table
 ---@param style cursor_agent.markdown.Style
-local function draw_table(marks, lines, found, style)
+---@param pause fun()
+local function draw_table(marks, lines, found, style, pause)
   local widths = columns_of(found, style.room)
   local icons = style.icons
   local columns = 0
@@ -297,6 +301,9 @@ local function draw_table(marks, lines, found, style)
     columns = math.max(columns, #row.cells)
   end
   for number, row in pairs(found.rows) do
+    if number % LINES_AT_ONCE == 0 then
+      pause()
+    end
     local final = row.cells[#row.cells].close
     for _, col in ipairs(row.bars) do
       -- Behind a column that wraps it would stand anywhere.
@@ -446,18 +453,23 @@ end
 ---What to draw over lines of markdown, which are none of a code block.
 ---@param lines string[]
 ---@param style cursor_agent.markdown.Style
+---@param pause? fun() called now and then
 ---@return cursor_agent.markdown.Mark[]
-function M.marks(lines, style)
+function M.marks(lines, style, pause)
+  pause = pause or function() end
   local marks = {} ---@type cursor_agent.markdown.Mark[]
   local fence ---@type cursor_agent.render.Fence?
   local drawing ---@type cursor_agent.markdown.Table?
   local function end_table()
     if drawing and (drawing.delimiter or style.open) then
-      draw_table(marks, lines, drawing, style)
+      draw_table(marks, lines, drawing, style, pause)
     end
     drawing = nil
   end
   for i, line in ipairs(lines) do
+    if i % LINES_AT_ONCE == 0 then
+      pause()
+    end
     local mark = fences.read(line)
     local last = i == #lines
     if fence or mark then
