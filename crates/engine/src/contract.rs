@@ -21,7 +21,7 @@ use crate::policy::paths::Place;
 use crate::screen::decision_view::DecisionView;
 use crate::screen::drain::{Change, EditorRequest};
 use crate::screen::entry_view::{ContentView, EntryView, ToolView};
-use crate::screen::view::{CommandView, Named, OptionView, Queued, State, Status};
+use crate::screen::view::{Capabilities, CommandView, Named, OptionView, Queued, State, Status};
 use crate::sessions::session::{Block, FileChange, PromptSpec, Usage};
 use crate::sessions::todos::Todo;
 use crate::tools::diff::Hunk;
@@ -36,6 +36,7 @@ const BEGIN: &str = "-- Written by `make doc` from the types of the engine, to t
 /// What Lua calls a type of ours.
 const NAMES: &[(&str, &str)] = &[
     ("Block", "Block"),
+    ("Capabilities", "Capabilities"),
     ("Change", "Change"),
     ("Choice", "Choice"),
     ("CliConfig", "CliConfig"),
@@ -85,6 +86,7 @@ fn the_tables_lua_sees_are_those_of_the_types() {
     Classes::new(NAMES, EXTRA)
         .to_lua::<State>()
         .to_lua::<Status>()
+        .to_lua::<Capabilities>()
         .to_lua::<Named>()
         .to_lua::<OptionView>()
         .to_lua::<CommandView>()

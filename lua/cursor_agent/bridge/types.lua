@@ -359,8 +359,21 @@
 ---@field logins cursor_agent.Login[] The ways to log in there are, to choose from.
 ---@field sign_in cursor_agent.SignIn? The key or token that signs Cursor in.
 ---@field backend "headless"? Cursor's CLI has no `acp`, and its headless mode is used instead.
----@field capabilities { load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, fork: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }
+---@field capabilities cursor_agent.Capabilities What the agent can do.
 ---@field error string? The message a person reads: why the agent or the last turn failed; while it is starting: that the agent has not answered for long.
+
+---What an agent can do beside prompts: with sessions, and with what is attached.
+---@class (exact) cursor_agent.Capabilities
+---@field load boolean
+---@field list boolean
+---@field resume boolean
+---@field close boolean
+---@field delete boolean
+---@field fork boolean
+---@field logout boolean
+---@field image boolean
+---@field embedded boolean
+---@field audio boolean
 
 ---A mode, a model or a value of an option.
 ---@class (exact) cursor_agent.Named
@@ -451,11 +464,11 @@
 
 ---A decision that is over.
 ---@class (exact) cursor_agent.Decided
----@field kind "permission"|"question"|"plan"|"conflict" `permission`, `question`, `plan` or `conflict`.
+---@field kind "permission"|"question"|"plan"|"conflict"|string What kind of decision it was.
 ---@field title string What was asked, in a line.
----@field outcome string What came of it: `allowed`, `rejected`, `answered`, `skipped`, `accepted`, `cancelled`, `withdrawn`, or for a conflict the choice.
+---@field outcome "allowed"|"rejected"|"answered"|"skipped"|"accepted"|"cancelled"|"withdrawn"|string What came of it.
 ---@field always boolean It holds for good.
----@field by "user"|"rule"|"turn" Who or what answered: `user`, `rule`, or nothing did (`turn`).
+---@field by "user"|"rule"|"turn"|string Who or what answered.
 ---@field rule string? The rule, or the earlier answer for good.
 ---@field reason string? Why, in the user's words.
 ---@field answers cursor_agent.Answered[]? Questions with what was answered.
@@ -508,7 +521,7 @@
 ---@field duration_ms integer? How long it took.
 ---@field session_id string? The subagent's session.
 ---@field about string? What it is there for, where that is not its description.
----@field state "running"|"requires_action"|"idle"|"unknown"|"ended"|string? What the agent said it does: `running`, `requires_action`, `idle`, `unknown`, or our own `ended`.
+---@field state "running"|"requires_action"|"idle"|"unknown"|"ended"|string? What it does, as the agent said.
 ---@field stop_reason string? Why it stopped.
 ---@field error string? What went wrong.
 ---@field waiting integer? Decisions of it that wait for the user.

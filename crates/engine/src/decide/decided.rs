@@ -5,27 +5,80 @@ use serde::{Deserialize, Serialize};
 use crate::decide::decision::{Answer, Decision, Plan, Question, Subject};
 use crate::sessions::todos;
 
+acp::string_enum!(
+    /// What kind of decision it is.
+    #[derive(Default)]
+    Kind {
+        /// May a call go on?
+        #[default]
+        Permission = "permission",
+        /// A question, a form or a page.
+        Question = "question",
+        /// Cursor's plan.
+        Plan = "plan",
+        /// Unsaved text an agent would write over.
+        Conflict = "conflict",
+    }
+);
+
+acp::string_enum!(
+    /// What came of a decision.
+    #[derive(Default)]
+    Outcome {
+        /// It may go on.
+        Allowed = "allowed",
+        /// The answer was no.
+        Rejected = "rejected",
+        /// Questions were answered.
+        Answered = "answered",
+        /// They were left out.
+        Skipped = "skipped",
+        /// The answer was yes.
+        Accepted = "accepted",
+        /// It ended with its turn, or the user said neither.
+        #[default]
+        Cancelled = "cancelled",
+        /// No answer was needed any more.
+        Withdrawn = "withdrawn",
+    }
+);
+
+acp::string_enum!(
+    /// Who or what answered a decision.
+    #[derive(Default)]
+    By {
+        /// The user.
+        User = "user",
+        /// A rule, or an answer for good.
+        Rule = "rule",
+        /// Nothing did: its turn ended.
+        #[default]
+        Turn = "turn",
+    }
+);
+
 /// A decision that is over.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    /// `permission`, `question`, `plan` or `conflict`.
+    /// What kind of decision it was.
     #[serde(default)]
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"permission\"|\"question\"|\"plan\"|\"conflict\"")))]
-    pub kind: String,
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(Kind::NAMES))))]
+    pub kind: Kind,
     /// What was asked, in a line.
     #[serde(default)]
     pub title: String,
-    /// What came of it: `allowed`, `rejected`, `answered`, `skipped`, `accepted`, `cancelled`, `withdrawn`, or for a conflict the choice.
+    /// What came of it.
     #[serde(default)]
-    pub outcome: String,
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(Outcome::NAMES))))]
+    pub outcome: Outcome,
     /// It holds for good.
     #[serde(default)]
     pub always: bool,
-    /// Who or what answered: `user`, `rule`, or nothing did (`turn`).
+    /// Who or what answered.
     #[serde(default)]
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"user\"|\"rule\"|\"turn\"")))]
-    pub by: String,
+    #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(By::NAMES))))]
+    pub by: By,
     /// The rule, or the earlier answer for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -61,36 +114,36 @@ impl Decided {
         let none = Answer::cancelled();
         let given = answer.unwrap_or(&none);
         let by = match (answer, end.rule) {
-            (None, _) => "turn",
-            (Some(_), Some(_)) => "rule",
-            (Some(_), None) => "user",
+            (None, _) => By::Turn,
+            (Some(_), Some(_)) => By::Rule,
+            (Some(_), None) => By::User,
         };
         let (mut answers, mut plan) = (Vec::new(), None);
         let outcome = match &decision.subject {
-            _ if answer.is_none() && end.how == How::Withdrawn => "withdrawn",
-            _ if answer.is_none() || given.cancel => "cancelled",
+            _ if answer.is_none() && end.how == How::Withdrawn => Outcome::Withdrawn,
+            _ if answer.is_none() || given.cancel => Outcome::Cancelled,
             Subject::Permission { .. } | Subject::Access { .. } => match end.rejected {
-                Some(true) => "rejected",
-                Some(false) => "allowed",
-                None => "cancelled",
+                Some(true) => Outcome::Rejected,
+                Some(false) => Outcome::Allowed,
+                None => Outcome::Cancelled,
             },
             Subject::Questions { questions }
             | Subject::Pick { questions }
             | Subject::Form { questions } => {
                 if given.skip || given.reject || given.option.as_deref() == Some(SKIP) {
-                    "skipped"
+                    Outcome::Skipped
                 } else {
                     answers = answered(questions, given);
-                    "answered"
+                    Outcome::Answered
                 }
             }
-            Subject::Url { .. } if given.skip || given.reject => "rejected",
-            Subject::Url { .. } => "accepted",
-            Subject::Plan(_) if given.reject || given.skip => "rejected",
-            Subject::Plan(_) => "accepted",
+            Subject::Url { .. } if given.skip || given.reject => Outcome::Rejected,
+            Subject::Url { .. } => Outcome::Accepted,
+            Subject::Plan(_) if given.reject || given.skip => Outcome::Rejected,
+            Subject::Plan(_) => Outcome::Accepted,
             Subject::Conflict { .. } => match end.rejected {
-                Some(true) => "rejected",
-                _ => "accepted",
+                Some(true) => Outcome::Rejected,
+                _ => Outcome::Accepted,
             },
         };
         if let Subject::Plan(proposed) = &decision.subject {
@@ -98,11 +151,11 @@ impl Decided {
             plan = Some(edited.unwrap_or_else(|| markdown(proposed)));
         }
         Self {
-            kind: decision.kind().to_owned(),
+            kind: decision.kind(),
             title: decision.title.clone(),
-            outcome: outcome.to_owned(),
+            outcome,
             always: end.always,
-            by: by.to_owned(),
+            by,
             rule: end.rule.map(str::to_owned),
             reason: given.reason.clone().filter(|why| !why.trim().is_empty()),
             answers,
@@ -113,8 +166,8 @@ impl Decided {
 
     /// In words, as the transcript shows it.
     pub fn summary(&self) -> String {
-        let mut text = match self.kind.as_str() {
-            "question" => {
+        let mut text = match self.kind {
+            Kind::Question => {
                 let mut lines: Vec<String> = Vec::new();
                 for one in &self.answers {
                     lines.push(format!("{} → {}", one.question, one.answers.join(", ")));
@@ -124,17 +177,17 @@ impl Decided {
                 }
                 lines.join("\n")
             }
-            "plan" => format!("plan {}: {}", self.outcome, self.title),
-            "conflict" => format!("{}: {}", self.title, self.outcome),
-            _ => match self.by.as_str() {
-                "rule" => format!(
+            Kind::Plan => format!("plan {}: {}", self.outcome, self.title),
+            Kind::Conflict => format!("{}: {}", self.title, self.outcome),
+            _ => match self.by {
+                By::Rule => format!(
                     "{} by {}",
                     self.outcome,
                     self.rule.as_deref().unwrap_or("a rule")
                 ),
-                "user" if self.always => format!("{} for good by you", self.outcome),
-                "user" => format!("{} by you", self.outcome),
-                _ => self.outcome.clone(),
+                By::User if self.always => format!("{} for good by you", self.outcome),
+                By::User => format!("{} by you", self.outcome),
+                _ => self.outcome.to_string(),
             },
         };
         if let Some(reason) = &self.reason {

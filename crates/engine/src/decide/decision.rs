@@ -11,6 +11,7 @@ use acp::types::PermissionKind;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::decide::decided::Kind;
 use crate::error::Misfit;
 use crate::ids::{DecisionId, EditorId, Key, Proc};
 use crate::inbound::access::Access;
@@ -235,16 +236,16 @@ impl Owned for Decision {
 }
 
 impl Decision {
-    /// `permission`, `question`, `plan` or `conflict`.
-    pub fn kind(&self) -> &'static str {
+    /// What kind of decision it is.
+    pub fn kind(&self) -> Kind {
         match &self.subject {
-            Subject::Permission { .. } | Subject::Access { .. } => "permission",
+            Subject::Permission { .. } | Subject::Access { .. } => Kind::Permission,
             Subject::Questions { .. }
             | Subject::Pick { .. }
             | Subject::Form { .. }
-            | Subject::Url { .. } => "question",
-            Subject::Plan(_) => "plan",
-            Subject::Conflict { .. } => "conflict",
+            | Subject::Url { .. } => Kind::Question,
+            Subject::Plan(_) => Kind::Plan,
+            Subject::Conflict { .. } => Kind::Conflict,
         }
     }
 

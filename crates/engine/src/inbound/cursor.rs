@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::ids::{Key, Proc};
 use crate::sessions::entry::Level;
 use crate::sessions::todos::Todo;
-use crate::tools::kind::{ToolKind, ToolStatus};
+use crate::tools::kind::{TaskState, ToolKind, ToolStatus};
 use crate::tools::output::Output;
 use crate::tools::tool_call::{Content, Image};
 
@@ -248,7 +248,7 @@ impl Engine {
                 task.agent_id = news.agent_id.clone().or(task.agent_id.take());
                 task.duration_ms = news.duration_ms.or(task.duration_ms);
                 if news.duration_ms.is_some() && task.is_live() {
-                    task.state = Some("idle".to_owned());
+                    task.state = Some(TaskState::Idle);
                 }
                 if tool.title.is_empty() {
                     tool.title.clone_from(&news.description);

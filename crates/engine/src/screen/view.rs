@@ -1,8 +1,6 @@
 //! A session at a glance, as Lua sees it (`lua/cursor_agent/bridge/types.lua` describes the table), and how names and long texts
 //! are cut for a screen.
 
-use std::collections::BTreeMap;
-
 use acp::types as wire;
 use serde::Serialize;
 use serde_json::Value;
@@ -109,11 +107,27 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-lua" = "\"headless\"")))]
     backend: Option<&'static str>,
-    #[cfg_attr(test, schemars(extend("x-lua" = "{ load: boolean, list: boolean, resume: boolean, close: boolean, delete: boolean, fork: boolean, logout: boolean, image: boolean, embedded: boolean, audio: boolean }")))]
-    capabilities: BTreeMap<&'static str, bool>,
+    /// What the agent can do.
+    capabilities: Capabilities,
     /// The message a person reads: why the agent or the last turn failed; while it is starting: that the agent has not answered for long.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+}
+
+/// What an agent can do beside prompts: with sessions, and with what is attached.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    load: bool,
+    list: bool,
+    resume: bool,
+    close: bool,
+    delete: bool,
+    fork: bool,
+    logout: bool,
+    image: bool,
+    embedded: bool,
+    audio: bool,
 }
 
 /// A mode, a model or a value of an option.
@@ -182,18 +196,18 @@ impl Engine {
         let awaited = self.decisions.values().filter(mine);
         let awaited = awaited.filter(|decision| decision.is_awaited()).count();
         let caps = agent.caps();
-        let capabilities = [
-            ("load", caps.load_session),
-            ("list", caps.session.list),
-            ("resume", caps.session.resume),
-            ("close", caps.session.close),
-            ("delete", caps.session.delete),
-            ("fork", caps.session.fork),
-            ("logout", caps.logout),
-            ("image", caps.prompt.image),
-            ("audio", caps.prompt.audio),
-            ("embedded", caps.prompt.embedded_context),
-        ];
+        let capabilities = Capabilities {
+            load: caps.load_session,
+            list: caps.session.list,
+            resume: caps.session.resume,
+            close: caps.session.close,
+            delete: caps.session.delete,
+            fork: caps.session.fork,
+            logout: caps.logout,
+            image: caps.prompt.image,
+            embedded: caps.prompt.embedded_context,
+            audio: caps.prompt.audio,
+        };
         let needs_login = self.needs_login(agent.id()) || session.is_signed_out();
         Some(Status {
             key,
@@ -258,7 +272,7 @@ impl Engine {
                 .filter(|login| needs_login || !login.command.is_empty()),
             logins: agent.logins(),
             sign_in: agent.key(),
-            capabilities: capabilities.into(),
+            capabilities,
             error: session.error().map(|error| passage(error, MESSAGE_BYTES)),
         })
     }

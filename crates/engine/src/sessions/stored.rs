@@ -9,7 +9,7 @@ use crate::sessions::entry::{Body, Entry, Level, Notice};
 use crate::sessions::todos::Todo;
 use crate::tools::diff::{Diff, Hunk};
 use crate::tools::diff_words::{self, Words};
-use crate::tools::kind::{ToolKind, ToolStatus};
+use crate::tools::kind::{TaskState, ToolKind, ToolStatus};
 use crate::tools::output::Output;
 use crate::tools::tool_call::{CommandExit, Content, Image, Location, Task, ToolCall};
 
@@ -406,7 +406,7 @@ fn decode_tool(stored: StoredTool) -> ToolCall {
     if let Some(task) = &mut tool.task {
         task.waiting = 0;
         if task.is_live() {
-            task.state = Some("ended".to_owned());
+            task.state = Some(TaskState::Ended);
         }
     }
     tool

@@ -14,7 +14,7 @@ use crate::sessions::entry::{Body, Entry};
 use crate::sessions::session::Phase;
 use crate::sessions::transcript::{Touched, Transcript, Voice};
 use crate::sessions::update::block_text;
-use crate::tools::kind::{ToolKind, ToolStatus};
+use crate::tools::kind::{TaskState, ToolKind, ToolStatus};
 use crate::tools::tool_call::{Task, ToolCall};
 
 /// How tools that start subagents are called.
@@ -278,7 +278,7 @@ impl Engine {
             session
                 .transcript
                 .task(at)
-                .is_some_and(|task| matches!(task.state.as_deref(), Some("idle" | "ended")))
+                .is_some_and(|task| task.state.as_ref().is_some_and(TaskState::is_over))
         });
         if over {
             self.end_words(key, at);
@@ -329,7 +329,7 @@ impl Engine {
         task.assumed = false;
         let told = task.state.is_some();
         if told {
-            task.state = Some("running".to_owned());
+            task.state = Some(TaskState::Running);
             task.stop_reason = None;
         }
         if over {
@@ -577,7 +577,7 @@ impl Engine {
         if let Some(task) = tool.and_then(|tool| tool.task.as_mut()) {
             task.assumed = true;
             if cancelled && task.is_live() {
-                task.state = Some("idle".to_owned());
+                task.state = Some(TaskState::Idle);
                 task.stop_reason = Some("cancelled".to_owned());
             }
         }
@@ -594,7 +594,10 @@ impl Engine {
             .transcript
             .tasks()
             .filter(|(_, task)| {
-                let told = task.state.is_some() && task.state.as_deref() != Some("ended");
+                let told = task
+                    .state
+                    .as_ref()
+                    .is_some_and(|state| *state != TaskState::Ended);
                 told && (task.is_live() || task.assumed)
             })
             .map(|(at, _)| at)
@@ -605,7 +608,7 @@ impl Engine {
                 .get_mut(at)
                 .and_then(|entry| entry.tool_mut());
             if let Some(task) = tool.and_then(|tool| tool.task.as_mut()) {
-                task.state = Some("ended".to_owned());
+                task.state = Some(TaskState::Ended);
             }
         }
     }
@@ -641,7 +644,7 @@ pub(crate) fn task_in(tool: &mut ToolCall) -> &mut Task {
 fn set_state(entry: &mut Entry, state: &SubagentState, now_ms: u64) {
     let Some(tool) = entry.tool_mut() else { return };
     let task = task_in(tool);
-    task.state = Some(state.state.clone());
+    task.state = Some(state.state.as_str().into());
     task.stop_reason.clone_from(&state.stop_reason);
     task.error.clone_from(&state.error);
     task.assumed = false;

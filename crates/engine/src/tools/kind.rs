@@ -1,4 +1,4 @@
-//! What a tool call does and how far it is: the words of the protocol, ours beside them, and what else an agent may say.
+//! What a tool call does and how far it is, and a subagent behind it: the words of the protocol, ours beside them, and what else an agent may say.
 
 acp::string_enum!(
     /// What a tool call does.
@@ -49,6 +49,29 @@ acp::string_enum!(
         Rejected = "rejected",
     }
 );
+
+acp::string_enum!(
+    /// What a subagent does.
+    TaskState {
+        /// It works.
+        Running = "running",
+        /// It needs the user.
+        RequiresAction = "requires_action",
+        /// It is done, and may be given more to do.
+        Idle = "idle",
+        /// The agent does not know.
+        Unknown = "unknown",
+        /// Ours: it is gone with its agent.
+        Ended = "ended",
+    }
+);
+
+impl TaskState {
+    /// Whether it is over, for all that was said.
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Idle | Self::Ended)
+    }
+}
 
 impl ToolKind {
     /// Whether the files it names are changed by it.

@@ -7,7 +7,7 @@ use crate::ids::DecisionId;
 use crate::policy::paths;
 use crate::tools::diff::{self, Diff};
 use crate::tools::diff_header;
-use crate::tools::kind::{ToolKind, ToolStatus};
+use crate::tools::kind::{TaskState, ToolKind, ToolStatus};
 use crate::tools::output::Output;
 use crate::tools::refused::is_reason;
 use crate::tools::tool_result::{self, has_lines, joined};
@@ -116,10 +116,10 @@ pub struct Task {
     /// What it is there for, where that is not its description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// What the agent said it does: `running`, `requires_action`, `idle`, `unknown`, or our own `ended`.
+    /// What it does, as the agent said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"running\"|\"requires_action\"|\"idle\"|\"unknown\"|\"ended\"|string")))]
-    pub state: Option<String>,
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("x-lua" = crate::contract::open(TaskState::NAMES))))]
+    pub state: Option<TaskState>,
     /// Why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
@@ -149,7 +149,7 @@ pub struct Task {
 impl Task {
     /// Whether the agent said that it works, and not yet that it ended.
     pub fn is_live(&self) -> bool {
-        !matches!(self.state.as_deref(), None | Some("idle" | "ended"))
+        self.state.as_ref().is_some_and(|state| !state.is_over())
     }
 
     /// Whether it goes by this id.
