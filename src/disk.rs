@@ -13,9 +13,9 @@ use crate::error::{Error, Problem};
 
 /// A longer file is not searched.
 const MAX_SEARCHED_BYTES: u64 = 8 * 1024 * 1024;
-/// So much is read at once, and no more.
+/// This much is read at once, and no more.
 const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
-/// So much is held while lines are looked for.
+/// This much is held while lines are looked for.
 const PIECE_BYTES: usize = 64 * 1024;
 /// A file is rewritten in place only when all it had could be put back.
 const MAX_IN_PLACE_BYTES: u64 = 64 * 1024 * 1024;

@@ -76,7 +76,7 @@ impl Family {
         !self.members(leaders).is_empty()
     }
 
-    /// Sends a signal to the groups led by `leaders` and to everybody else in the family.
+    /// Sends a signal to the groups led by `leaders` and to the rest of the family.
     pub fn signal(&self, leaders: &[u32], signal: Signal) {
         // Found before any process ends: afterwards it is not known whose children they were.
         let members = self.members(leaders);

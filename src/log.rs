@@ -12,7 +12,7 @@ use once_cell::sync::OnceCell;
 
 /// Past this size a new file is begun, the old one kept beside it as `.old`.
 const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
-/// So much of one text is written.
+/// This much of one text is written.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// How many lines may wait for the writer; what comes on top of them is dropped.

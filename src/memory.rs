@@ -116,7 +116,7 @@ impl Memory {
         let _ = self.jobs.send(Job::Drop(key));
     }
 
-    /// Writes all there is, for at most so long.
+    /// Writes all there is, for at most this long.
     pub fn finish(&self, wait: Duration) {
         let (done, is_done) = unbounded();
         if self.jobs.send(Job::Finish(done)).is_ok() {

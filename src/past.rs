@@ -12,7 +12,7 @@ use store::transcript::shelf::{Shelf, Stored};
 
 use crate::error::Error;
 
-/// So many lines are shown of a conversation before it is opened.
+/// This many lines are shown of a conversation before it is opened.
 const PREVIEW_LINES: usize = 60;
 /// A longer line is cut there.
 const PREVIEW_LINE_BYTES: usize = 200;

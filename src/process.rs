@@ -156,7 +156,7 @@ pub async fn until_gone(
         }
         match waits.then(|| waiting.as_mut().poll(context)) {
             Some(Poll::Ready(Ok(status))) => return Poll::Ready(Some(status)),
-            // Somebody else may have been told of its end: then only its output tells.
+            // Its end may have been told elsewhere: then only its output tells.
             Some(Poll::Ready(Err(_))) => waits = false,
             Some(Poll::Pending) | None => {}
         }

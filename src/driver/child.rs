@@ -33,7 +33,7 @@ pub(super) struct Child {
     pub(super) since: Option<Instant>,
     /// All that descends from it.
     pub(super) family: Family,
-    /// It was told to end before it had started, or is of no use to anybody any more.
+    /// It was told to end before it had started, or is of no use any more.
     pub(super) doomed: bool,
     /// It ended; what it left in the background may still be there.
     pub(super) exited: bool,

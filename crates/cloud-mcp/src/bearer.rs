@@ -16,10 +16,10 @@ use crate::token::{self, Refused, Tokens};
 /// How many accounts are remembered.
 const MOST_ACCOUNTS: usize = 64;
 
-/// For so long a key that the API has accepted is not checked again.
+/// For this long a key that the API has accepted is not checked again.
 const GOOD_FOR: Duration = Duration::from_secs(600);
 
-/// For so long a key that the API has refused is refused here, and one it could not answer for is let in.
+/// For this long a key that the API has refused is refused here, and one it could not answer for is let in.
 const UNSURE_FOR: Duration = Duration::from_secs(10);
 
 /// Why a request is refused, with 401.

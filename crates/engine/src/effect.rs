@@ -17,7 +17,7 @@ pub enum Effect {
     Spawn { proc: Proc, launch: Launch },
     /// Write a line to its stdin.
     Write { proc: Proc, line: Vec<u8> },
-    /// Close its stdin, and after so long kill what is left of its process group.
+    /// Close its stdin, and after this long kill what is left of its process group.
     End { proc: Proc, grace_ms: u64 },
     /// Say when so much time has passed.
     After { ms: u64, timer: Timer },

@@ -243,7 +243,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The editor goes away: everybody who waits is told, every process is asked to end.
+    /// The editor goes away: whatever waits is answered, every process is asked to end.
     pub fn shutdown(&mut self) {
         self.closing = true;
         self.end_decisions(|_| true);

@@ -30,7 +30,7 @@ pub fn lossy_option<'de, D: Deserializer<'de>>(
     lossy(deserializer).map(Some)
 }
 
-/// So many bytes of an error or a notice are shown; the protocol log has all of it.
+/// This many bytes of an error or a notice are shown; the protocol log has all of it.
 pub const MESSAGE_BYTES: usize = 8 * 1024;
 
 /// A name or a title as a line of at most `max` characters: control characters as Vim shows them, line breaks as spaces.

@@ -126,7 +126,7 @@ pub struct Cursor {
     picker: bool,
     /// The client knows boolean config options.
     switches: bool,
-    /// Somebody has to be logged in; without it everybody is.
+    /// A login is needed; without this, there is one.
     login: Option<Login>,
 }
 

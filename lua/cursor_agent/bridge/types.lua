@@ -11,7 +11,7 @@
 ---@field abi integer the number `native.lua` compares
 ---@field version string
 ---@field start fun(opts: { on_wake: fun(), log_path: string? }) starts the runtime; once per process
----@field shutdown fun(grace_ms: integer) cancels, closes stdin, waits at most so long, kills what is left
+---@field shutdown fun(grace_ms: integer) cancels, closes stdin, waits at most that long, kills what is left
 ---@field drain fun(max_bytes: integer): cursor_agent.Change[], boolean the oldest changes, and whether there are more
 ---@field open fun(spec: cursor_agent.OpenSpec): cursor_agent.Key?, string? starts or joins the agent's process, makes a session on it
 ---@field close fun(key: cursor_agent.Key): boolean?, string? ends the session; the process too when it was its last

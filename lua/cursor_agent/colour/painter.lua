@@ -26,7 +26,7 @@ local jobs = {}
 
 local timer = assert(vim.uv.new_timer())
 local deadline = 0
-local typed_at ---@type integer? when the last key was, once anybody wants to know
+local typed_at ---@type integer? when the last key was pressed, once that is needed
 local work ---@type thread?
 
 ---@return boolean

@@ -265,7 +265,7 @@ function M.take(buf, state, bytes)
     return
   end
   if not M.known(buf) and not vim.bo[buf].modified then
-    -- Loaded before anybody took note of it.
+    -- Loaded before it was noted.
     local text = decode(bytes, buf)
     if text and M.equal(M.text(buf), text) then
       vim.b[buf].cursor_agent_loaded = state

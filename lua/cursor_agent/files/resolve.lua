@@ -46,7 +46,7 @@ local function take_theirs(conflict)
     loaded.note(buf, disk)
     loaded.sync(buf, false)
   end
-  -- It may have changed once more.
+  -- It may have changed again.
   changed.changed(buf)
 end
 

@@ -288,7 +288,7 @@ impl Desk {
         Some(&self.files.get(path)?.disk)
     }
 
-    /// A file is what everybody agreed on, by a commit: nothing about it is undecided.
+    /// A file is as it was committed: nothing about it is undecided.
     pub fn close(&mut self, path: &Path) -> bool {
         let Some(tracked) = self.files.remove(path) else {
             return false;

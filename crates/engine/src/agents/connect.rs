@@ -19,9 +19,9 @@ use crate::sessions::entry::Level;
 use crate::sessions::session::Phase;
 use crate::text::{MESSAGE_BYTES, passage};
 
-/// After so long without an answer to `initialize` the user is told; the wait goes on.
+/// After this long without an answer to `initialize` the user is told; the wait goes on.
 const HANDSHAKE_NOTICE_MS: u64 = 20_000;
-/// After so long `authenticate` is taken for one that will not be answered.
+/// After this long `authenticate` is taken for one that will not be answered.
 const LOGIN_TIMEOUT_MS: u64 = 15_000;
 /// What our program for Cursor's headless mode calls itself.
 const HEADLESS: &str = "cursor-agent-acp";

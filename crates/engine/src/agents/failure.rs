@@ -1,4 +1,4 @@
-//! An agent that cannot be had or is gone: everybody who waited is told, what was said and queued stays.
+//! An agent that cannot be had or is gone: whatever waited for it is answered, what was said and queued stays.
 
 use serde_json::json;
 
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// The process is gone. Everybody who waited for it is told.
+    /// The process is gone. Whatever waited for it is answered.
     pub fn on_exit(&mut self, proc: Proc, exit: &Exit) {
         if self.falls_back(proc, exit) {
             return;

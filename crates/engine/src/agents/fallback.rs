@@ -1,4 +1,4 @@
-//! A CLI without `acp`: the agent goes on with the other command it was given, and that is said once.
+//! A CLI without `acp`: the agent goes on with the other command it was given, and the user is told once.
 
 use std::collections::HashSet;
 

@@ -437,7 +437,7 @@ impl Engine {
         self.serve_judged(proc);
     }
 
-    /// Whether the agent's login is what everybody waits for.
+    /// Whether all sessions wait for the agent's login.
     pub(crate) fn needs_login(&self, id: AgentId) -> bool {
         self.agents
             .get(&id)

@@ -185,7 +185,7 @@ impl Engine {
             }
             (true, false) => {
                 let mut view = entry_view(found, text, Depth::Preview);
-                // The rest comes as appends, and then the entry once more as what it is.
+                // The rest comes as appends, and then the entry again as what it is.
                 view.done &= rest.is_none();
                 changes.push(Change::Entry {
                     key,

@@ -21,7 +21,7 @@ use crate::tools::tool_call::{Content, Image, Location, Task, ToolCall};
 const DIFF_PREVIEW_LINES: usize = 80;
 /// A longer line of a diff is cut in a change.
 const DIFF_LINE_BYTES: usize = 400;
-/// So many places of a call are shown; `entry` has them all.
+/// This many places of a call are shown; `entry` has them all.
 const PREVIEW_PLACES: usize = 100;
 
 /// How much of an entry is wanted.

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn drawing_anew_replaces_a_waiting_append() {
+    fn drawing_again_replaces_a_waiting_append() {
         let mut out: Outbox<()> = Outbox::default();
         out.append(A, 0);
         out.entry(A, 0);

@@ -21,11 +21,11 @@ use crate::sessions::session::{Phase, Replay, Session, Wanted};
 use crate::sessions::transcript::{Touched, Transcript};
 use crate::text::label;
 
-/// A replay that says nothing for so long is taken to be over.
+/// A replay that says nothing for this long is taken to be over.
 const REPLAY_IDLE_MS: u64 = 300;
-/// After so long without an answer to a setting the session is used as it is.
+/// After this long without an answer to a setting the session is used as it is.
 const SET_MS: u64 = 10_000;
-/// After so long without an answer, or a word of a replay, the user is told that the session is late; the wait goes on.
+/// After this long without an answer, or a word of a replay, the user is told that the session is late; the wait goes on.
 const SESSION_NOTICE_MS: u64 = 30_000;
 /// How many pages of past sessions are asked for.
 const MAX_LIST_PAGES: usize = 20;

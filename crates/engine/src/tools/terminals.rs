@@ -11,7 +11,7 @@ use crate::ids::{Key, Proc};
 const DEFAULT_LIMIT_BYTES: usize = 1024 * 1024;
 /// More than this is never kept, whatever limit the agent names.
 const MAX_LIMIT_BYTES: usize = 4 * 1024 * 1024;
-/// So much of it the user can look at, however little the agent wants.
+/// This much of it the user can look at, however little the agent wants.
 const SHOWN_BYTES: usize = 1024 * 1024;
 
 /// A terminal.

@@ -423,7 +423,7 @@ fn a_session_that_does_not_come_is_said_to_be_late_and_may_come_later() {
 }
 
 #[test]
-fn a_late_session_can_be_asked_for_anew() {
+fn a_late_session_can_be_asked_for_again() {
     let (mut world, key, _) = silent("session/load");
     world.advance(30_000);
     world.act(|engine| engine.restart(key)).unwrap();

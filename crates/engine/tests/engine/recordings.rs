@@ -1,6 +1,6 @@
 //! Turns of released agents, recorded from the wire: played to the engine they give the same transcript every time.
 //!
-//! The expected transcripts are in `transcripts/`, as a person would read them; `UPDATE=1` writes them anew.
+//! The expected transcripts are in `transcripts/`, as a person would read them; `UPDATE=1` writes them again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -31,7 +31,7 @@ pub enum Error {
     /// It is too large to be looked through.
     #[error("too large: {0}")]
     TooLarge(&'static str),
-    /// Somebody wrote to it meanwhile.
+    /// It was written to meanwhile.
     #[error("it was changed while it was read")]
     Busy,
 }
@@ -70,7 +70,7 @@ impl Value {
     }
 }
 
-/// How a file and its log looked, to see whether anybody wrote.
+/// How a file and its log looked, to see whether it was written to.
 #[derive(Debug, PartialEq, Eq)]
 struct Look {
     file: Option<(u64, i64, i64, u64)>,
