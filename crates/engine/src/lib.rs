@@ -12,7 +12,8 @@
 //!   how much of it is kept).
 //! - [`sessions`] — a conversation: `session.rs`, `update.rs` (what an update does to it: pure), `start.rs` (new, load, resume,
 //!   list), `switch.rs` (modes, models, options), `turn.rs` (prompts, queue, cancel), `told_failure.rs` (failures told as
-//!   answers, and what to do about them), `transcript.rs` and `entry.rs`, `subagents.rs` (sessions inside sessions), `todos.rs`,
+//!   answers, and what to do about them), `transcript.rs` and `entry.rs`, `subagents.rs` (sessions inside sessions; `task_of_subagent.rs`: whose each is),
+//!   `todos.rs`,
 //!   `context.rs` (how full the context is), `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears),
 //!   `memory.rs` (what is written down and brought back), `stored.rs` (entries on disk), `reconcile.rs` (a replay against what
 //!   is stored).

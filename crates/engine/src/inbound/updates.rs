@@ -454,16 +454,6 @@ type Reported = (
     Option<crate::sessions::watching::Said>,
 );
 
-/// Whether a value is this text, or has it somewhere inside.
-pub(crate) fn mentions(value: &Value, id: &str) -> bool {
-    match value {
-        Value::String(text) => text == id,
-        Value::Array(items) => items.iter().any(|item| mentions(item, id)),
-        Value::Object(fields) => fields.values().any(|field| mentions(field, id)),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

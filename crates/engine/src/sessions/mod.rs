@@ -10,6 +10,7 @@ pub mod start;
 pub mod stored;
 pub mod subagents;
 pub mod switch;
+pub mod task_of_subagent;
 pub mod todos;
 pub mod told_failure;
 pub mod transcript;

@@ -8,7 +8,7 @@ use crate::inbound::access::says_the_same;
 use crate::inbound::permissions::{says_same, web_kind};
 use crate::sessions::entry::Level;
 use crate::sessions::session::{Phase, Session};
-use crate::sessions::subagents;
+use crate::sessions::task_of_subagent;
 use crate::sessions::todos::{self, Todo};
 use crate::sessions::transcript::{Transcript, Voice};
 use crate::text;
@@ -258,7 +258,7 @@ impl Session {
         let id = news.id.as_str().to_owned();
         let known = known_tool(&self.transcript, &id, parent, told.announced);
         let known = known.or_else(|| {
-            let at = subagents::task_before_call(&self.transcript, parent, &news)?;
+            let at = task_of_subagent::task_before_call(&self.transcript, parent, &news)?;
             self.transcript.alias_tool(&id, parent, at);
             Some(at)
         });
