@@ -2,6 +2,7 @@
 -- thread; callbacks get a value, or nil and why not.
 
 local bridge = require("cursor_agent.bridge")
+local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local notify = require("cursor_agent.notify")
 
@@ -72,6 +73,23 @@ local function tell_problems(problems)
   end
 end
 
+---Asks the agent of the current chat, or the one for new chats, for its past sessions.
+---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
+---@return boolean?, string?
+local function ask_agent(callback)
+  -- Without a chat the agent is asked too, but makes no session for that.
+  local chat = chats.current()
+  local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
+  if not key then
+    key, why = require("cursor_agent.agents.lookup").key()
+  end
+  if not key then
+    return nil, why
+  end
+  local request, problem = bridge.list_sessions(key)
+  return await(request, problem, callback)
+end
+
 ---All conversations there are, each once: live ones first, then newest first.
 ---@param opts cursor_agent.past.Opts?
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
@@ -105,7 +123,7 @@ function M.list(opts, callback)
     listed = {}
     return true
   end
-  local listing, refused = require("cursor_agent.chat.sessions").list(function(value, message)
+  local listing, refused = ask_agent(function(value, message)
     listed, trouble = value or {}, message
     finish()
   end)

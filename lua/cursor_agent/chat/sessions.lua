@@ -1,4 +1,4 @@
--- Opens, starts, loads, lists and prompts chats: what the public calls of these names do.
+-- Opens, starts, loads and prompts chats: what the public calls of these names do.
 
 local chats = require("cursor_agent.chat.registry")
 
@@ -96,38 +96,6 @@ function M.prompt(text, opts)
     show(chat)
   end
   return number, trouble
-end
-
----Asks the agent of the current chat, or the one for new chats, for its past sessions.
----@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
----@return boolean?, string?
-function M.list(callback)
-  local bridge = require("cursor_agent.bridge")
-  local ready, problem = bridge.load()
-  if not ready then
-    return nil, problem
-  end
-  -- Without a chat the agent is asked too, but makes no session for that.
-  local chat = chats.current()
-  local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
-  if not key then
-    key, why = require("cursor_agent.agents.lookup").key()
-  end
-  if not key then
-    return nil, why
-  end
-  local request, trouble = bridge.list_sessions(key)
-  if not request then
-    return nil, trouble
-  end
-  bridge.await(request, function(ok, value)
-    if ok then
-      callback(value)
-    else
-      callback(nil, tostring(value))
-    end
-  end)
-  return true
 end
 
 ---Goes on with a past session.
