@@ -42,6 +42,8 @@ pub enum Error {
 
     #[error("not an answer: {0}")]
     NotAnAnswer(String),
+    #[error("not a prompt: {0}")]
+    NotAPrompt(String),
     #[error("not rules: {0}")]
     NotRules(String),
     #[error("{}", lines(.0))]

@@ -75,11 +75,9 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     module.set(
         "prompt",
         lua.create_function(|lua, (key, spec): (u64, Value)| {
-            let spec: PromptSpec = read(lua, spec, "prompt")?;
-            answer(
-                lua,
-                with(|engine| engine.prompt(Key(key), spec)).map(|id| id.0),
-            )
+            let sent = prompt_spec(lua, spec)
+                .and_then(|spec| with(|engine| engine.prompt(Key(key), spec)));
+            answer(lua, sent.map(|id| id.0))
         })?,
     )?;
     module.set(
@@ -91,11 +89,9 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     module.set(
         "queue_edit",
         lua.create_function(|lua, (key, id, spec): (u64, u64, Value)| {
-            let spec: PromptSpec = read(lua, spec, "prompt")?;
-            done(
-                lua,
-                with(|engine| engine.queue_edit(Key(key), PromptId(id), spec)),
-            )
+            let edited = prompt_spec(lua, spec)
+                .and_then(|spec| with(|engine| engine.queue_edit(Key(key), PromptId(id), spec)));
+            done(lua, edited)
         })?,
     )?;
     module.set(
@@ -507,6 +503,15 @@ pub(super) fn answer(lua: &Lua, result: Result<impl IntoLua, Error>) -> mlua::Re
         Err(error) => vec![Value::Nil, error.to_string().into_lua(lua)?],
     };
     Ok(MultiValue::from_iter(values))
+}
+
+/// What is to be sent. The user can attach blocks, so that what is wrong with one is told and not raised.
+fn prompt_spec(lua: &Lua, spec: Value) -> Result<PromptSpec, Error> {
+    lua.from_value(spec).map_err(|error| {
+        let why = error.to_string();
+        let why = why.strip_prefix("deserialize error: ").unwrap_or(&why);
+        Error::NotAPrompt(why.to_owned())
+    })
 }
 
 pub(super) fn read<T: DeserializeOwned>(lua: &Lua, value: Value, what: &str) -> mlua::Result<T> {

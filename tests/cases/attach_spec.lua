@@ -86,6 +86,25 @@ local function wait_said(nvim, text)
   end, ("the message %q"):format(text))
 end
 
+T.case("a block that is none is refused with a message, and raises nothing", OPTS, function(nvim)
+  local agent = start(nvim)
+  local function prompt(block)
+    return nvim:lua([[return { pcall(require("cursor_agent").prompt, "look", { context = { ... } }) }]], block)
+  end
+  local function refused(block, why)
+    local ok, number, message = unpack(prompt(block), 1, 3)
+    T.eq({ ok, number }, { true, vim.NIL })
+    T.contains(message, why)
+  end
+  refused({ type = "nonsense", text = "x" }, "unknown variant `nonsense`, expected one of `text`, `file`")
+  refused({ type = "text", text = "x", nonsense = true }, "unknown field `nonsense`")
+  refused({ type = "text", text = { "x" } }, "not a prompt: ")
+  refused({ text = "x" }, "context[1]: expected a mention or a block")
+  T.eq(prompt({ type = "text", text = "a block" }), { true, 1 })
+  nvim:wait_state("idle")
+  T.eq(sent(agent, 1)[2].text, "a block")
+end)
+
 T.case("@quickfix attaches the list, and says what of a long one was cut", OPTS, function(nvim)
   local agent = start(nvim)
   nvim:keys("why @quickfix<C-s>")

@@ -91,7 +91,7 @@ pub enum Error {
     #[error("this agent takes no images: {name} was left out")]
     NoImages { name: String },
     #[error("{name} was left out: this agent takes no {kind}")]
-    NotTaken { name: String, kind: String },
+    NotTaken { name: String, kind: &'static str },
 }
 
 /// What an agent lets the user set.

@@ -11,7 +11,8 @@
 //!   `paths.rs` (those of an agent elsewhere), `env.rs` (what agents inherit), `protocol_log.rs` (what went over the wire, and
 //!   how much of it is kept).
 //! - [`sessions`] — a conversation: `session.rs`, `update.rs` (what an update does to it: pure), `start.rs` (new, load, resume,
-//!   list), `switch.rs` (modes, models, options), `turn.rs` (prompts, queue, cancel), `told_failure.rs` (failures told as
+//!   list), `switch.rs` (modes, models, options), `turn.rs` (prompts, queue, cancel), `attachments.rs` (what is attached,
+//!   as the agent takes it), `told_failure.rs` (failures told as
 //!   answers, and what to do about them), `transcript.rs` and `entry.rs`, `subagents.rs` (sessions inside sessions; `task_of_subagent.rs`: whose each is),
 //!   `todos.rs`,
 //!   `context.rs` (how full the context is), `mcp.rs` (MCP servers it is given), `watching.rs` (what the review hears),

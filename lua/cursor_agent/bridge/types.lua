@@ -694,7 +694,7 @@
 
 ---Something attached to a prompt.
 ---@class (exact) cursor_agent.Block
----@field type "text"|"file"|"image"|"blob"|"link"? `text`, `file`, `image`, `blob` or `link`.
+---@field type "text"|"file"|"image"|"blob"|"link" What it is.
 ---@field label string? How the transcript names it.
 ---@field text string? Text, or the text of a file.
 ---@field path string? Absolute path of a file.

@@ -1,5 +1,6 @@
 //! A session: its transcript, its turns, its subagents, its todos, what it is switched to.
 
+pub mod attachments;
 pub mod context;
 pub mod entry;
 pub mod mcp;

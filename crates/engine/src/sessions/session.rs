@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AgentId, Key, PromptId};
 use crate::inbound::access::Grant;
 use crate::policy::Action;
+use crate::sessions::attachments::Block;
 use crate::sessions::mcp::{Choice, Read};
 use crate::sessions::subagents::Told;
 use crate::sessions::todos::Todo;
@@ -213,32 +214,6 @@ pub struct PromptSpec {
     /// Files that buffers have: the first to be kept as they are.
     #[serde(default)]
     pub open: Vec<String>,
-}
-
-/// Something attached to a prompt.
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Block {
-    /// `text`, `file`, `image`, `blob` or `link`.
-    #[serde(rename = "type")]
-    #[cfg_attr(test, schemars(extend("x-lua" = "\"text\"|\"file\"|\"image\"|\"blob\"|\"link\"")))]
-    pub kind: String,
-    /// How the transcript names it.
-    pub label: Option<String>,
-    /// Text, or the text of a file.
-    #[serde(deserialize_with = "crate::text::lossy_option")]
-    pub text: Option<String>,
-    /// Absolute path of a file.
-    pub path: Option<String>,
-    /// Line the file is about.
-    pub line: Option<u32>,
-    /// Address of a link.
-    pub uri: Option<String>,
-    /// Base64.
-    pub data: Option<String>,
-    /// MIME type.
-    pub mime: Option<String>,
 }
 
 /// How full the context is and what it cost, as far as the agent says.

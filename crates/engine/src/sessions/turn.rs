@@ -12,9 +12,9 @@ use crate::effect::{Effect, Timer};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::ids::{Key, PromptId};
-use crate::policy::paths::to_uri;
+use crate::sessions::attachments::{Block, BlockKind, to_wire};
 use crate::sessions::entry::{Body, Level, Notice};
-use crate::sessions::session::{Block, Phase, Prompt, PromptSpec, Turn};
+use crate::sessions::session::{Phase, Prompt, PromptSpec, Turn};
 use crate::sessions::told_failure::{self, Kind, Told};
 use crate::text::label;
 use crate::tools::kind::ToolStatus;
@@ -156,7 +156,7 @@ impl Engine {
         let id = session.agent;
         if let Some(carry) = session.carry.take() {
             prompt.spec.blocks.push(Block {
-                kind: "text".to_owned(),
+                kind: BlockKind::Text,
                 label: Some(carry.label),
                 text: Some(carry.text),
                 ..Block::default()
@@ -533,93 +533,4 @@ fn reason_text(reason: &str) -> String {
         "cancelled" => "cancelled".to_owned(),
         other => other.to_owned(),
     }
-}
-
-/// Attachments, as far as the agent takes them.
-fn to_wire(block: Block, caps: &wire::PromptCapabilities) -> Result<ContentBlock, Error> {
-    let name = block
-        .label
-        .clone()
-        .or_else(|| block.path.clone())
-        .unwrap_or_default();
-    if let ("link", Some(uri)) = (block.kind.as_str(), block.uri) {
-        return Ok(ContentBlock::ResourceLink(wire::ResourceLink {
-            name: uri.clone(),
-            uri,
-            mime_type: block.mime,
-            ..wire::ResourceLink::default()
-        }));
-    }
-    match (block.kind.as_str(), block.path, block.text, block.data) {
-        ("text", _, Some(text), _) => Ok(ContentBlock::text(text)),
-        ("file", Some(path), Some(text), _) if caps.embedded_context => {
-            let resource = wire::ResourceContents {
-                uri: to_uri(&path, block.line),
-                mime_type: block.mime,
-                body: wire::ResourceBody::Text(text),
-                meta: None,
-            };
-            Ok(ContentBlock::Resource(wire::EmbeddedResource {
-                resource,
-                annotations: None,
-                meta: None,
-            }))
-        }
-        // An agent that takes no embedded files still has to see text that is not on disk.
-        ("file", Some(path), Some(text), _) => {
-            let fence = fence_for(&text);
-            Ok(ContentBlock::text(format!(
-                "{path}:\n{fence}\n{}\n{fence}",
-                text.trim_end_matches('\n')
-            )))
-        }
-        ("file", Some(path), None, _) => Ok(ContentBlock::ResourceLink(wire::ResourceLink {
-            uri: to_uri(&path, block.line),
-            name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
-            mime_type: block.mime,
-            ..wire::ResourceLink::default()
-        })),
-        ("image", path, _, Some(data)) if caps.image => {
-            Ok(ContentBlock::Image(wire::ImageContent {
-                data,
-                mime_type: block.mime.unwrap_or_else(|| "image/png".to_owned()),
-                uri: path.map(|path| to_uri(&path, None)),
-                ..wire::ImageContent::default()
-            }))
-        }
-        ("image", Some(path), _, _) => Ok(ContentBlock::ResourceLink(wire::ResourceLink {
-            uri: to_uri(&path, None),
-            name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
-            mime_type: block.mime,
-            ..wire::ResourceLink::default()
-        })),
-        ("image", None, _, _) => Err(Error::NoImages { name }),
-        ("blob", Some(path), _, Some(data)) if caps.embedded_context => {
-            let body = wire::ResourceBody::Blob(data);
-            let resource = wire::ResourceContents {
-                uri: to_uri(&path, None),
-                mime_type: block.mime,
-                body,
-                meta: None,
-            };
-            Ok(ContentBlock::Resource(wire::EmbeddedResource {
-                resource,
-                annotations: None,
-                meta: None,
-            }))
-        }
-        (kind, ..) => Err(Error::NotTaken {
-            name,
-            kind: kind.to_owned(),
-        }),
-    }
-}
-
-/// A fence longer than any in the text.
-fn fence_for(text: &str) -> String {
-    let longest = text
-        .lines()
-        .map(|line| line.trim_start().chars().take_while(|c| *c == '`').count())
-        .max();
-    "`".repeat(longest.unwrap_or(0).max(2) + 1)
 }
