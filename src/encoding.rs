@@ -48,7 +48,6 @@ impl Encoding {
         })
     }
 
-    /// Its mark.
     pub fn mark(self) -> &'static [u8] {
         let found = MARKS.iter().find(|(_, charset)| *charset == self.charset);
         match found {

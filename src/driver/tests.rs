@@ -1,3 +1,5 @@
+//! What the driver leaves behind of processes, and in which order it writes files.
+
 #![allow(clippy::unwrap_used)]
 
 use engine::agents::agent::AgentSpec;

@@ -373,7 +373,6 @@ pub struct Taking {
     pub holds: Holds,
     /// Whose doing it is, where it is an agent's.
     pub key: Option<Key>,
-    /// Its turn.
     pub turn: Option<u64>,
 }
 

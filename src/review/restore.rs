@@ -11,7 +11,6 @@ use super::worker::MAX_FILE_BYTES;
 use crate::error::Error;
 use engine::sessions::watching::Author;
 
-/// What to restore.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Restore {
@@ -84,7 +83,6 @@ pub struct Preview {
     pub path: PathBuf,
     /// At the checkpoint; nothing when that is not known.
     pub then: Option<Snapshot>,
-    /// Now.
     pub now: Snapshot,
     /// The user changed it after the agent.
     pub touched: bool,

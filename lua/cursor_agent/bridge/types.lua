@@ -150,7 +150,7 @@
 ---@field lines [integer, integer]? Of the file, those that touch these lines, from 1, both included.
 ---@field key cursor_agent.Key? Those of a session.
 ---@field turn integer? Of the session, those of a turn.
----@field all boolean? All.
+---@field all boolean?
 
 ---A stretch of lines.
 ---@class (exact) cursor_agent.ReviewLines
@@ -164,7 +164,7 @@
 ---@field old cursor_agent.ReviewLines Lines of the old text.
 ---@field new cursor_agent.ReviewLines Lines of the new text.
 ---@field key cursor_agent.Key The session's key.
----@field turn integer Its turn.
+---@field turn integer
 ---@field removed string[]? The old lines, without their ends; only where they are asked for.
 
 ---A file as Lua sees it.
@@ -443,7 +443,7 @@
 ---@field status "pending"|"in_progress"|"completed"|"cancelled"|string How far it is.
 ---@field priority string? `high`, `medium`, `low`; ACP's plans have it, Cursor's todos do not.
 
----An entry.
+---One entry of a conversation.
 ---@class (exact) cursor_agent.Entry
 ---@field kind "agent"|"notice"|"plan"|"thought"|"tool"|"user"
 ---@field context string[]? (user) Labels of what is attached to the prompt.
@@ -516,8 +516,8 @@
 ---@class (exact) cursor_agent.Task
 ---@field description string What it is to do, in a few words.
 ---@field subagent string What kind of subagent.
----@field model string? Its model.
----@field agent_id string? Its id.
+---@field model string?
+---@field agent_id string?
 ---@field duration_ms integer? How long it took.
 ---@field session_id string? The subagent's session.
 ---@field about string? What it is there for, where that is not its description.
@@ -555,7 +555,7 @@
 ---@field lines { [1]: " "|"+"|"-", [2]: string }[] `" "`, `"+"` or `"-"`, and the line without its end.
 ---@field words table<integer, [integer, integer][]>? The words that changed within lines.
 
----A decision.
+---What the user is asked.
 ---@class (exact) cursor_agent.Decision
 ---@field kind "conflict"|"permission"|"plan"|"question"
 ---@field options cursor_agent.PermissionOption[]? (permission, conflict)
@@ -585,7 +585,6 @@
 ---@field name string In the agent's words.
 ---@field kind "allow_once"|"allow_always"|"reject_once"|"reject_always"|string What it means.
 
----One question.
 ---@class (exact) cursor_agent.Question
 ---@field id string What goes back.
 ---@field prompt string What is asked.
@@ -601,9 +600,8 @@
 ---@field id string What goes back.
 ---@field label string What is shown.
 
----A plan.
 ---@class (exact) cursor_agent.Plan
----@field name string? Its name.
+---@field name string?
 ---@field overview string? In a few sentences.
 ---@field text string The plan itself, markdown.
 ---@field todos cursor_agent.Todo[] What is to be done.
@@ -611,7 +609,7 @@
 
 ---A group of a plan's todos.
 ---@class (exact) cursor_agent.Phase
----@field name string Its name.
+---@field name string
 ---@field todos cursor_agent.Todo[] What belongs to it.
 
 ---A place a call is about.

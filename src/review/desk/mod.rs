@@ -26,7 +26,6 @@ pub(super) use tracked::Tracked;
 pub use tracked::{Holds, Took};
 pub use view::{BufferEdit, FileView, HunkView, Lines, Select, Undo};
 
-/// The desk.
 #[derive(Debug, Default)]
 pub struct Desk {
     files: BTreeMap<PathBuf, Tracked>,

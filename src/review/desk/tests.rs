@@ -1,3 +1,5 @@
+//! What keeping and undoing comes to, for every order of edits, saves and reports.
+
 use super::tracked::replaced;
 use super::*;
 use engine::ids::Key;

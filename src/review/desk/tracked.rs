@@ -48,7 +48,6 @@ pub struct Took {
 #[derive(Debug, Clone)]
 pub(super) struct Lines {
     pub form: Form,
-    /// What is on disk.
     pub on_disk: FileReview<Author>,
     /// What its buffer has, where that is something else.
     pub unsaved: Option<Box<FileReview<Author>>>,

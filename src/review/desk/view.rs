@@ -35,7 +35,6 @@ pub struct Select {
     pub key: Option<Key>,
     /// Of the session, those of a turn.
     pub turn: Option<u64>,
-    /// All.
     pub all: bool,
 }
 
@@ -64,7 +63,6 @@ pub struct HunkView {
     /// The session's key.
     #[cfg_attr(test, schemars(with = "u64", extend("x-lua" = "cursor_agent.Key")))]
     pub key: Key,
-    /// Its turn.
     pub turn: u64,
     /// The old lines, without their ends; only where they are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]

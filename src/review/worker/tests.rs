@@ -1,3 +1,5 @@
+//! The watcher on a real disk: what a call, a command or the user changed, and what its checkpoint holds.
+
 use super::*;
 use crate::review::desk::{Holds, Select, Took};
 use std::time::Duration;

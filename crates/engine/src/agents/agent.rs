@@ -55,7 +55,6 @@ pub struct AgentSpec {
     pub paths: BTreeMap<String, String>,
 }
 
-/// An agent.
 #[derive(Debug)]
 pub struct Agent {
     /// Ours.
@@ -176,13 +175,23 @@ pub enum Waiter {
     /// A session is resumed.
     Resume(Key),
     /// A turn.
-    Prompt { key: Key, turn: u64 },
-    /// A mode is set.
-    SetMode { key: Key, id: String },
-    /// A model is set.
-    SetModel { key: Key, id: String },
+    Prompt {
+        key: Key,
+        turn: u64,
+    },
+    SetMode {
+        key: Key,
+        id: String,
+    },
+    SetModel {
+        key: Key,
+        id: String,
+    },
     /// A config option is set.
-    SetOption { key: Key, id: String },
+    SetOption {
+        key: Key,
+        id: String,
+    },
     /// Past sessions are listed, page by page.
     List {
         key: Key,
@@ -191,11 +200,18 @@ pub enum Waiter {
         pages: usize,
     },
     /// A past session is deleted.
-    Delete { result: ResultId },
+    Delete {
+        result: ResultId,
+    },
     /// The login ends.
-    Logout { result: ResultId },
+    Logout {
+        result: ResultId,
+    },
     /// The user logs in by this method.
-    LogIn { result: ResultId, method: String },
+    LogIn {
+        result: ResultId,
+        method: String,
+    },
     /// A session is closed.
     Close,
 }

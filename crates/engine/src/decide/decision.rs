@@ -122,7 +122,6 @@ impl PermissionOption {
     }
 }
 
-/// One question.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Question {
@@ -157,11 +156,9 @@ pub struct Choice {
     pub label: String,
 }
 
-/// A plan.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// In a few sentences.
@@ -179,7 +176,6 @@ pub struct Plan {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Phase {
-    /// Its name.
     pub name: String,
     /// What belongs to it.
     pub todos: Vec<Todo>,

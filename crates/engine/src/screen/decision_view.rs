@@ -11,7 +11,7 @@ use crate::policy::paths::Place;
 use crate::screen::entry_view::{Depth, ToolView, tool_view};
 use crate::screen::view::{described, name};
 
-/// A decision.
+/// What the user is asked.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct DecisionView {

@@ -33,7 +33,7 @@ pub enum Depth {
     Whole,
 }
 
-/// An entry.
+/// One entry of a conversation.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct EntryView {

@@ -17,7 +17,6 @@ use crate::sessions::transcript::Transcript;
 use crate::tools::diff::Hunk;
 use crate::tracked::Owned;
 
-/// A session.
 #[derive(Debug)]
 pub struct Session {
     /// Ours.
@@ -148,9 +147,7 @@ pub struct Wanted {
     pub load: Option<String>,
     /// A session of the agent's that this one begins as a copy of.
     pub fork: Option<wire::SessionId>,
-    /// A mode.
     pub mode: Option<String>,
-    /// A model.
     pub model: Option<String>,
     /// Config options.
     pub options: BTreeMap<String, OptionValue>,
@@ -177,7 +174,6 @@ pub enum OptionValue {
 /// A turn that runs.
 #[derive(Debug)]
 pub struct Turn {
-    /// Its number.
     pub number: u64,
     /// The call of `session/prompt`.
     pub call: CallId,
@@ -529,7 +525,6 @@ impl Session {
             .find(|option| option.category.as_ref() == Some(category))
     }
 
-    /// The mode it is in.
     pub fn mode(&self) -> Option<&str> {
         self.modes
             .current_mode_id

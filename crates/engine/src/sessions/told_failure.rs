@@ -27,7 +27,6 @@ pub enum Kind {
 /// A failure as it was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// What kind it is.
     pub kind: Kind,
     /// The agent's words.
     pub words: String,

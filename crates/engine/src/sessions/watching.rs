@@ -33,7 +33,6 @@ pub struct Watched {
 pub struct Author {
     /// The session.
     pub key: Key,
-    /// Its turn.
     pub turn: u64,
 }
 
@@ -152,7 +151,6 @@ pub enum Report {
     Failed {
         /// Whose.
         key: Key,
-        /// Why.
         why: String,
     },
 }

@@ -14,7 +14,6 @@ const MAX_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 /// This much of it the user can look at, however little the agent wants.
 const SHOWN_BYTES: usize = 1024 * 1024;
 
-/// A terminal.
 #[derive(Debug)]
 pub struct Terminal {
     /// Who made it.

@@ -101,10 +101,8 @@ pub struct Task {
     pub description: String,
     /// What kind of subagent.
     pub subagent: String,
-    /// Its model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// How long it took.
