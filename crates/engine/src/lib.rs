@@ -25,7 +25,7 @@
 //!   `files.rs` (through the editor), `terminals.rs` (commands run for agents), `forms.rs`, `access.rs` (files and commands held
 //!   against the rules first), `cursor.rs` (Cursor's own methods).
 //! - [`decide`] — what needs the user: `life.rs` (asked, judged, shown, answered, withdrawn, recorded), `decided.rs` (the record),
-//!   `decision.rs` (what can be asked, which option an answer means, what goes back), `conflict.rs` (unsaved text an agent would
+//!   `decision.rs` (what can be asked), `reply.rs` (which option an answer means, what goes back), `conflict.rs` (unsaved text an agent would
 //!   write over).
 //! - [`policy`] — rules and the fence around the workspace: `globs.rs` (what a pattern means), `commands.rs` (the commands in a
 //!   line of shell), `paths.rs` (links resolved), `call.rs` (what a call is about).

@@ -232,7 +232,7 @@ pub struct End<'a> {
     pub at_ms: u64,
 }
 
-const SKIP: &str = crate::decide::decision::SKIP_OPTION;
+const SKIP: &str = crate::decide::reply::SKIP_OPTION;
 
 fn answered(questions: &[Question], given: &Answer) -> Vec<Answered> {
     let shown = |question: &Question, id: &String| {

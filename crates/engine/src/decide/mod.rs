@@ -4,3 +4,4 @@ pub mod conflict;
 pub mod decided;
 pub mod decision;
 pub mod life;
+pub mod reply;

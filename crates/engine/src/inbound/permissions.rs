@@ -4,7 +4,8 @@ use acp::peer::Ticket;
 use acp::types as wire;
 use serde_json::Value;
 
-use crate::decide::decision::{self, PermissionOption, Question, Subject};
+use crate::decide::decision::{PermissionOption, Question, Subject};
+use crate::decide::reply;
 use crate::engine::Engine;
 use crate::ids::{Key, Proc};
 use crate::sessions::entry::Level;
@@ -63,11 +64,11 @@ impl Engine {
                 kind: option.kind,
             })
             .collect();
-        if let Some(id) = decision::collision(&options) {
-            let warning = decision::collision_warning(&self.agent_name(key), id);
+        if let Some(id) = reply::collision(&options) {
+            let warning = reply::collision_warning(&self.agent_name(key), id);
             return self.refuse_colliding(proc, ticket, key, entry, warning);
         }
-        let subject = if decision::is_question(&options) {
+        let subject = if reply::is_question(&options) {
             // No rule and no “always” may answer a question.
             let question = tool.map(|tool| asked_by(tool, &title, &options));
             let questions = question.into_iter().collect();
@@ -202,7 +203,7 @@ fn asked_by(tool: &ToolCall, title: &str, options: &[PermissionOption]) -> Quest
     Question {
         id: tool.id.clone(),
         prompt,
-        options: decision::choices(options),
+        options: reply::choices(options),
         multiple: false,
         free_text: false,
         required: false,
