@@ -4,10 +4,11 @@
 //!
 //! - `crates/acp` — framing, JSON-RPC and the types of the Agent Client Protocol and of `cursor/*`; no IO.
 //! - `crates/engine` — state and decisions, behind one lock; no IO. Its `lib.rs` says which file does what.
-//! - [`driver`] — the one tokio runtime: processes, pipes, timers, the gap between two frames; carries out the engine's effects.
-//!   Its own comment says which file below it does what. [`process`] spawns and kills, [`family`] knows what they started, [`stdin`] writes to agents, [`errand`]s are
-//!   commands run for what they print, [`keeper`] ends what is left when Neovim is killed, [`disk`] reads and writes files,
-//!   in whatever [`encoding`] they have.
+//! - [`driver`] — the one tokio runtime: processes, pipes, timers, the gap between two frames; carries out the engine's effects
+//!   (`driver/agents.rs`, `terminals.rs`, `errands.rs`, `disk_queue.rs`, `child.rs`). [`process`] spawns and kills, [`family`]
+//!   knows what was started, [`stdin`] writes to agents and says when one does not read, [`errand`]s are commands run for what
+//!   they print, [`keeper`] ends what is left when Neovim is killed, [`disk`] reads and writes files, in whatever [`encoding`]
+//!   they have.
 //! - [`links`] — looks at the disk for the rules.
 //! - [`context`] — how full the context is, from the stores of Cursor's CLI; [`cli_config`] — Cursor's own settings, read
 //!   only.
@@ -19,10 +20,9 @@
 //! - [`log`] — the log file; [`known_secrets`] — what it never shows; [`private`] — files only the user can read.
 //! - [`error`] — why something failed, in the words the user reads.
 //! - `contract` — a test that writes the tables Lua sees of these; `crates/contract` — how tables are made of types.
-//! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls, the wake-up.
-//! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts: checkpoints, conversations, and when they
-//!   are pruned; `crates/moment` — times as
-//!   ISO 8601 spells them.
+//! - [`nvim`] — the bridge: the entry Neovim loads, the functions Lua calls (`nvim/module.rs`), the wake-up.
+//! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions of texts; `crates/store` — what lasts:
+//!   checkpoints, conversations, and when they are pruned; `crates/moment` — times as ISO 8601 spells them.
 //! - Companion programs: `crates/adapter` (ACP for Cursor's headless mode), `crates/connect` (an agent reached by WebSocket),
 //!   `crates/cloud` (Cursor's cloud API and its fake), `crates/cloud-mcp` (an MCP server for cloud agents), `crates/tools` (the
 //!   scripted agent that plays the tests and the demo). `crates/fuzz` runs properties for a span of time.

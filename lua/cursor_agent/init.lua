@@ -10,8 +10,9 @@
 --   parts        which part hears of which event: the only file that names them all
 --
 -- The rooms, from the library to the screen, with their files (`init` is what a room is called for)
---   bridge/      the library: native loads it, init calls it, drain hands on what it tells (how long and how much at once), events
---                are who hears of what, redact takes out secrets, clock, paths, types is the contract
+--   bridge/      the library: native loads it and ends it (how long exit may take), init calls it, drain hands on what it tells
+--                (how long and how much at once), events are who hears of what, redact takes out secrets, clock, paths, types is
+--                the contract
 --   render/      pure: an entry becomes lines and marks. tool, message, markdown, todos, notice, diff, ansi; block and fence are what
 --                they are made of, format writes numbers and times, icons has all signs, the spinner's frames among them; bisect
 --   colour/      highlights are the groups; diff colours, glow; syntax, regex, markdown, queries find colours, painter spends the
