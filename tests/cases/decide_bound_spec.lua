@@ -45,6 +45,35 @@ T.case("the card shows all that will run", OPTS, function(nvim)
   end
 end)
 
+T.case("the card shows a second command, a second directory and what a diff does not say", OPTS, function(nvim)
+  local two = { command = "ls", script = "rm -rf z", cwd = "/usr", workdir = "/etc", argv = "-a" }
+  local edit = { kind = "edit", title = "Edit a.txt" }
+  edit.content = { { type = "diff", path = "${cwd}/a.txt", oldText = "one\n", newText = "two\n" } }
+  local read = { kind = "read", title = "Read a.txt", locations = { { path = "${cwd}/a.txt" } } }
+  nvim:use(T.agent({
+    turns = {
+      {
+        asks("1", two),
+        asks("2", { file_path = ".git/config", new_string = "two" }, edit),
+        asks("3", { path = ".git/config" }, read),
+      },
+    },
+  }))
+  nvim:prompt("go", { open = false })
+  for _, texts in ipairs({
+    { "$ ls -a", "script: rm -rf z", "in /usr", "workdir: /etc", "outside the workspace: /" },
+    { "asks to edit a file", "file_path: .git/config", "a.txt  +1 -1" },
+    { "asks to read a file", "path: .git/config" },
+  }) do
+    for _, text in ipairs(texts) do
+      nvim:wait_screen(text)
+    end
+    T.ok(not nvim:sees("new_string"), "what the diff shows is not said twice")
+    nvim:lua("require('cursor_agent').reject()")
+  end
+  nvim:wait_turns(1)
+end)
+
 T.case("the card names the server of a tool, and a kind does not allow it", OPTS, function(nvim)
   local call = { kind = "read", title = "list_issues (github MCP Server)" }
   local agent = T.agent({ turns = { { asks("1", { repo = "x" }, call), asks("2", { repo = "x" }, call) } } })

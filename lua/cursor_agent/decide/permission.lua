@@ -306,6 +306,9 @@ function M.body(decision, max)
     if said ~= "" then
       add_text(b, said, max)
     end
+    if #diffs(tool) > 0 then
+      add_diffs(b, decision, tool, max)
+    end
     return b
   end
 
@@ -314,6 +317,10 @@ function M.body(decision, max)
   local first = paths[1] and vim.fs.basename(paths[1]) or nil
   if title ~= "" and not (first and title:find(first, 1, true)) then
     b:line({ { format.first_line(title, 400) } })
+  end
+  if #diffs(tool) > 0 then
+    -- What a diff does not show of the call, above it: below, a long one would hide it.
+    add_facts(b, facts, max)
   end
   if #paths > 0 then
     add_diffs(b, decision, tool, max)

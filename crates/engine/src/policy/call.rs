@@ -6,50 +6,66 @@ use super::commands::quote;
 use crate::tools::kind::ToolKind;
 use crate::tools::tool_call::{Content, ToolCall};
 
-/// Where tools are given a command.
-const COMMAND_KEYS: [&str; 6] = [
+/// Where tools are given a command. Names of fields are compared in lower case and without `_` and `-`.
+const COMMAND_KEYS: [&str; 11] = [
     "command",
     "cmd",
     "commands",
-    "shell_command",
-    "bash_command",
+    "cmds",
+    "shellcommand",
+    "bashcommand",
+    "commandline",
+    "cmdline",
     "script",
+    "program",
+    "executable",
 ];
-/// Where they are given a file or a directory.
-const PATH_KEYS: [&str; 22] = [
+/// Where they are given the rest of it.
+const ARGS_KEYS: [&str; 4] = ["args", "arguments", "argv", "arg"];
+/// The last word in the name of what is a file or a directory: `filePath`, `target_file`, `notebook_path`.
+const PATH_WORDS: [&str; 25] = [
     "path",
     "paths",
     "file",
     "files",
-    "file_path",
-    "filePath",
-    "file_paths",
-    "filePaths",
     "filename",
-    "fileName",
-    "abs_path",
-    "absolute_path",
-    "absolutePath",
-    "target_file",
-    "targetFile",
-    "notebook_path",
-    "old_path",
-    "new_path",
+    "filenames",
+    "filepath",
+    "filepaths",
+    "abspath",
+    "dir",
+    "dirs",
+    "dirname",
+    "dirpath",
+    "directory",
+    "directories",
+    "folder",
+    "folders",
+    "workdir",
     "source",
     "destination",
-    "directory",
-    "dir_path",
+    "src",
+    "dst",
+    "dest",
+    "glob",
+    "globs",
 ];
+/// What may be one as well as something else: taken for one where it says so from the root or the home on.
+const PLACE_WORDS: [&str; 6] = ["from", "to", "target", "output", "root", "location"];
 /// Where they are given the directory a command runs in.
-const CWD_KEYS: [&str; 5] = [
-    "cwd",
-    "workdir",
-    "working_directory",
-    "workingDirectory",
-    "dir",
+const CWD_KEYS: [&str; 5] = ["cwd", "workdir", "workingdirectory", "workingdir", "dir"];
+const ENV_KEYS: [&str; 5] = [
+    "env",
+    "environment",
+    "envvars",
+    "envs",
+    "environmentvariables",
 ];
-const ENV_KEYS: [&str; 4] = ["env", "environment", "envVars", "env_vars"];
 const URL_KEYS: [&str; 3] = ["url", "urls", "uri"];
+/// The last word in the name of a text that is written to a file, or is taken out of one.
+const TEXT_WORDS: [&str; 10] = [
+    "content", "contents", "text", "string", "str", "old", "new", "edit", "code", "lines",
+];
 /// The words of an editing tool that calls its operations commands.
 const EDITOR_WORDS: [&str; 5] = ["view", "create", "str_replace", "insert", "undo_edit"];
 /// So many variables and fields of an input are in a card; the details have all.
@@ -76,8 +92,10 @@ pub struct Call {
     pub said_kind: ToolKind,
     /// What it comes to: a call with a command in its input runs that, whatever it is called.
     pub kind: ToolKind,
-    /// The command it runs.
-    pub command: Option<String>,
+    /// The commands it runs; the first is what it is known by.
+    pub commands: Vec<String>,
+    /// It sets variables that may have another program run.
+    pub sets_environment: bool,
     /// What may be its command where it does not say.
     pub title: String,
     /// Files and directories, as the agent wrote them.
@@ -91,14 +109,17 @@ pub struct Call {
 impl Call {
     /// What is known of a tool call.
     pub fn of(agent: &str, tool: &ToolCall) -> Self {
-        let command = tool.command();
         let input = tool.raw_input.as_ref();
         let is_unsaid = tool.kind == ToolKind::Unspecified || tool.kind.as_str().is_empty();
+        let mut commands = input.map(commands_in).unwrap_or_default();
+        if commands.is_empty() {
+            commands.extend(tool.command());
+        }
         let fetches = || {
             (is_unsaid || matches!(tool.kind, ToolKind::Read | ToolKind::Search))
                 && input.is_some_and(|input| has_address(input, 0))
         };
-        let kind = if command.is_some() {
+        let kind = if !commands.is_empty() {
             ToolKind::Execute
         } else if fetches() {
             ToolKind::Fetch
@@ -111,7 +132,8 @@ impl Call {
             agent: agent.to_owned(),
             said_kind: tool.kind.clone(),
             kind,
-            command,
+            commands,
+            sets_environment: input.is_some_and(sets_environment),
             title: tool.title.clone(),
             paths: paths(tool),
             tool: tool_name(tool),
@@ -164,26 +186,18 @@ impl Facts {
             .as_ref()
             .and_then(Value::as_object)
             .unwrap_or(&none);
-        let runs = call.command.is_some();
-        let is_shown = |key: &str, value: &Value| {
-            let command =
-                ["args", "arguments", "argv"].contains(&key) || COMMAND_KEYS.contains(&key);
-            let known = |text: &str| call.paths.iter().any(|path| path == text);
-            (runs && command && !value.is_object())
-                || CWD_KEYS.contains(&key)
-                || ENV_KEYS.contains(&key)
-                || (PATH_KEYS.contains(&key) && value.as_str().is_some_and(known))
-        };
+        let taken = taken(fields);
+        let seen = Seen::of(tool);
+        let is_shown =
+            |key: &String, value: &Value| taken.contains(&key.as_str()) || seen.has(key, value);
         let title = tool.title.trim().trim_matches('`').trim();
-        let said = call.command.as_deref().map(str::trim);
+        let said = call.commands.first().map(|line| line.trim());
         let says_less = said.is_some_and(|command| command != title) && !title.is_empty();
         Self {
             title: says_less.then(|| title.to_owned()),
             cwd: tool.raw_input.as_ref().and_then(cwd_in).map(str::to_owned),
-            env: ENV_KEYS
-                .iter()
-                .find_map(|key| fields.get(*key))
-                .map(pairs)
+            env: first_of(fields, &ENV_KEYS)
+                .map(|(_, env)| pairs(env))
                 .unwrap_or_default(),
             input: fields
                 .iter()
@@ -258,61 +272,153 @@ fn pairs(env: &Value) -> Vec<String> {
     }
 }
 
-/// The command in a tool's input, with its arguments.
-pub fn command_in(input: &Value) -> Option<String> {
-    find_command(input, 0)
+/// The name of a field in the shape the lists above have it.
+fn plain(key: &str) -> String {
+    let letters = key.chars().filter(|char| !matches!(char, '_' | '-'));
+    letters.flat_map(char::to_lowercase).collect()
 }
 
-fn find_command(input: &Value, depth: usize) -> Option<String> {
-    let fields = input.as_object().filter(|_| depth < MAX_DEPTH)?;
-    for key in COMMAND_KEYS {
-        let Some(command) = fields.get(key).and_then(|value| words(key, value, fields)) else {
-            continue;
-        };
-        let edits = EDITOR_WORDS.contains(&command.as_str()) && fields.contains_key("path");
-        if !edits {
-            return Some(command);
-        }
+/// The first field that has one of these names, in the order of the names.
+fn first_of<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<(&'a str, &'a Value)> {
+    names.iter().find_map(|name| {
+        fields
+            .iter()
+            .find(|(key, _)| plain(key) == *name)
+            .map(|(key, value)| (key.as_str(), value))
+    })
+}
+
+/// The fields of an input a card shows in places of their own: as its command, its directory and its environment.
+fn taken(fields: &Map<String, Value>) -> Vec<&str> {
+    let mut taken: Vec<&str> = Vec::new();
+    if let Some((key, _)) = commands_of(fields).next() {
+        taken.push(key);
+        taken.extend(args_of(fields).map(|(key, _)| key));
     }
+    let cwd = cwd_of(fields).map(|(key, _)| key);
+    let env = first_of(fields, &ENV_KEYS).map(|(key, _)| key);
+    taken.extend(cwd.into_iter().chain(env));
+    taken
+}
+
+/// The command in a tool's input, with its arguments; of several, the first.
+pub fn command_in(input: &Value) -> Option<String> {
+    commands_in(input).into_iter().next()
+}
+
+/// Every command in a tool's input.
+pub fn commands_in(input: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    find_commands(input, 0, &mut all);
+    all
+}
+
+fn find_commands(input: &Value, depth: usize, all: &mut Vec<String>) {
+    if depth >= MAX_DEPTH {
+        return;
+    }
+    match input {
+        Value::Object(fields) => {
+            all.extend(commands_of(fields).map(|(_, command)| command));
+            for value in fields.values() {
+                find_commands(value, depth + 1, all);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                find_commands(item, depth + 1, all);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The fields of a table that are commands, with what each comes to.
+fn commands_of(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, String)> {
+    let has_path = fields.contains_key("path");
+    COMMAND_KEYS
+        .iter()
+        .flat_map(|name| fields.iter().filter(|(key, _)| plain(key) == *name))
+        .filter_map(|(key, value)| Some((key.as_str(), words(key, value, fields)?)))
+        .filter(move |(_, command)| !(has_path && EDITOR_WORDS.contains(&command.as_str())))
+}
+
+/// The arguments beside a command.
+fn args_of(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
+    let is_args = |key: &str| ARGS_KEYS.contains(&plain(key).as_str());
     fields
-        .values()
-        .find_map(|value| find_command(value, depth + 1))
+        .iter()
+        .filter(move |(key, _)| is_args(key))
+        .filter(|(_, value)| !value.is_object() && !value.is_null())
+        .map(|(key, value)| (key.as_str(), value))
 }
 
 fn words(key: &str, value: &Value, fields: &Map<String, Value>) -> Option<String> {
-    let list = |items: &[Value]| -> Vec<String> {
-        items
-            .iter()
-            .map(|item| {
-                item.as_str()
-                    .map_or_else(|| item.to_string(), str::to_owned)
-            })
-            .collect()
+    let list = |items: &[Value]| -> Vec<String> { items.iter().map(text_of).collect() };
+    let command = match value {
+        Value::String(command) if !command.trim().is_empty() => command.clone(),
+        Value::Array(items) if items.is_empty() || items.iter().any(Value::is_object) => {
+            return None;
+        }
+        Value::Array(items) if matches!(plain(key).as_str(), "commands" | "cmds") => {
+            list(items).join("\n")
+        }
+        Value::Array(items) => quote(&list(items)),
+        _ => return None,
     };
-    match value {
-        Value::String(command) if !command.trim().is_empty() => {
-            let args = ["args", "arguments", "argv"]
-                .iter()
-                .find_map(|key| fields.get(*key)?.as_array())
-                .filter(|args| !args.is_empty());
-            Some(match args {
-                Some(args) => format!("{command} {}", quote(&list(args))),
-                None => command.clone(),
-            })
+    let mut line = command;
+    for (_, args) in args_of(fields) {
+        let args = match args {
+            Value::Array(items) => quote(&list(items)),
+            other => text_of(other),
+        };
+        if !args.is_empty() {
+            line.push(' ');
+            line.push_str(&args);
         }
-        Value::Array(items) if !items.is_empty() && key == "commands" => {
-            Some(list(items).join("\n"))
-        }
-        Value::Array(items) if !items.is_empty() => Some(quote(&list(items))),
-        _ => None,
     }
+    Some(line)
+}
+
+/// What is set in the environment of a call and may have another program run, or the same one do something else.
+pub fn sets_environment(input: &Value) -> bool {
+    find_environment(input, 0)
+}
+
+fn find_environment(input: &Value, depth: usize) -> bool {
+    let Some(fields) = input.as_object().filter(|_| depth < MAX_DEPTH) else {
+        return false;
+    };
+    fields.iter().any(|(key, value)| {
+        let named = ENV_KEYS.contains(&plain(key).as_str());
+        (named && pairs(value).iter().any(|pair| !is_harmless(pair)))
+            || find_environment(value, depth + 1)
+    })
+}
+
+/// Variables that change how a program's output looks, and nothing else.
+fn is_harmless(pair: &str) -> bool {
+    let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+    name.starts_with("LC_")
+        || matches!(
+            name,
+            "CI" | "CLAUDECODE"
+                | "CLICOLOR"
+                | "COLORTERM"
+                | "COLUMNS"
+                | "FORCE_COLOR"
+                | "LANG"
+                | "LINES"
+                | "NO_COLOR"
+                | "TERM"
+        )
 }
 
 fn has_address(input: &Value, depth: usize) -> bool {
     let is_address = |text: &str| text.contains("://") && super::paths::from_uri(text).is_none();
     match input {
         Value::Object(fields) if depth < MAX_DEPTH => fields.iter().any(|(key, value)| {
-            let named = URL_KEYS.contains(&key.as_str()) || PATH_KEYS.contains(&key.as_str());
+            let named = URL_KEYS.contains(&plain(key).as_str()) || names_a_path(key);
             let addressed = match value {
                 Value::String(text) => is_address(text),
                 Value::Array(items) => items.iter().filter_map(Value::as_str).any(is_address),
@@ -351,8 +457,13 @@ fn input_paths(input: &Value, depth: usize, add: &mut impl FnMut(&str)) {
     match input {
         Value::Object(fields) if depth < MAX_DEPTH => {
             for (key, value) in fields {
-                let known = PATH_KEYS.contains(&key.as_str()) || CWD_KEYS.contains(&key.as_str());
-                let is_file = |text: &&str| known || super::paths::from_uri(text).is_some();
+                let known = names_a_path(key) || CWD_KEYS.contains(&plain(key).as_str());
+                let may_be = PLACE_WORDS.contains(&last_word(key).as_str());
+                let says_where =
+                    |text: &str| ["/", "~/", "../"].iter().any(|head| text.starts_with(head));
+                let is_file = |text: &&str| {
+                    known || (may_be && says_where(text)) || super::paths::from_uri(text).is_some()
+                };
                 match value {
                     Value::String(text) => Some(text.as_str())
                         .filter(is_file)
@@ -386,12 +497,83 @@ fn is_path(text: &str) -> bool {
     !text.contains('\n') && (!text.contains("://") || super::paths::from_uri(text).is_some())
 }
 
+/// Whether a field of this name holds a file or a directory.
+fn names_a_path(key: &str) -> bool {
+    let last = last_word(key);
+    PATH_WORDS.contains(&last.as_str())
+        || (matches!(last.as_str(), "name" | "names") && plain(key).contains("file"))
+}
+
+/// The last word of `snake_case`, `kebab-case` and `camelCase`.
+fn last_word(key: &str) -> String {
+    let begins = |(at, char): &(usize, char)| {
+        let before = key[..*at].chars().next_back();
+        char.is_uppercase() && before.is_some_and(char::is_lowercase)
+    };
+    let camel = key.char_indices().rev().find(begins).map(|(at, _)| at);
+    let snake = key.rfind(['_', '-']).map(|at| at + 1);
+    key[camel.max(snake).unwrap_or(0)..].to_lowercase()
+}
+
 /// The directory its command runs in, where the call says so.
 pub fn cwd_in(input: &Value) -> Option<&str> {
-    CWD_KEYS
-        .iter()
-        .find_map(|key| input.get(*key)?.as_str())
-        .filter(|dir| !dir.is_empty())
+    cwd_of(input.as_object()?).map(|(_, dir)| dir)
+}
+
+fn cwd_of(fields: &Map<String, Value>) -> Option<(&str, &str)> {
+    CWD_KEYS.iter().find_map(|name| {
+        let (key, value) = fields.iter().find(|(key, _)| plain(key) == *name)?;
+        let dir = value.as_str().filter(|dir| !dir.is_empty())?;
+        Some((key.as_str(), dir))
+    })
+}
+
+/// What a card shows of the files of a call: where they are, and what changes in them.
+#[derive(Default)]
+struct Seen<'a> {
+    paths: Vec<&'a str>,
+    texts: Vec<&'a str>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(tool: &'a ToolCall) -> Self {
+        let mut seen = Self::default();
+        for content in &tool.content {
+            if let Content::Diff { path, old, new, .. } = content {
+                seen.paths.push(path);
+                seen.texts.extend(old.as_deref());
+                seen.texts.push(new);
+            }
+        }
+        let locations = tool.locations.iter().map(|at| at.path.as_str());
+        seen.paths.extend(locations);
+        seen
+    }
+
+    /// Whether a field of the input says nothing that is not shown there.
+    fn has(&self, key: &str, value: &Value) -> bool {
+        match value {
+            Value::String(text) if names_a_path(key) => self.paths.iter().any(|path| {
+                let rest = path.strip_suffix(text.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+            }),
+            Value::String(text) if TEXT_WORDS.contains(&last_word(key).as_str()) => {
+                self.texts.iter().any(|seen| seen.contains(text.as_str()))
+            }
+            Value::Array(items) => items.iter().all(|item| self.has_nested(key, item)),
+            _ => false,
+        }
+    }
+
+    fn has_nested(&self, key: &str, value: &Value) -> bool {
+        match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::Object(fields) => fields
+                .iter()
+                .all(|(key, value)| self.has_nested(key, value)),
+            other => self.has(key, other),
+        }
+    }
 }
 
 /// The tool's name: said, or in the agent's own fields.
@@ -541,6 +723,17 @@ mod tests {
         );
         check(json!({ "arguments": { "command": "ls" } }), Some("ls"));
         check(json!({ "commands": ["a", "b"] }), Some("a\nb"));
+        check(
+            json!({ "command": "git", "args": "push -f" }),
+            Some("git push -f"),
+        );
+        check(
+            json!({ "command": ["git"], "args": ["push"], "argv": ["-f"] }),
+            Some("git push -f"),
+        );
+        check(json!({ "commandLine": "ls" }), Some("ls"));
+        check(json!({ "program": "rm", "args": ["x"] }), Some("rm x"));
+        check(json!({ "steps": [{ "command": "ls" }] }), Some("ls"));
         check(json!({ "command": "view", "path": "x" }), None);
         check(json!({ "command": "" }), None);
         check(json!({ "path": "x" }), None);
@@ -587,6 +780,88 @@ mod tests {
         let mut found = paths(&call);
         found.sort();
         assert_eq!(found, ["a", "b", "c", "d", "file:///e"]);
+    }
+
+    #[test]
+    fn paths_are_known_by_the_last_word_of_their_names() {
+        for key in [
+            "targetFile",
+            "notebook_path",
+            "oldPath",
+            "new-path",
+            "destination_path",
+            "fileName",
+            "dst",
+            "FILE",
+            "workspaceFolder",
+        ] {
+            let call = tool("edit", "Edit", json!({ (key): "/etc/x" }));
+            assert_eq!(paths(&call), ["/etc/x"], "{key}");
+        }
+        for (key, value) in [
+            ("profile", "x"),
+            ("file_text", "x"),
+            ("to", "upper"),
+            ("name", "x"),
+        ] {
+            let call = tool("edit", "Edit", json!({ (key): value }));
+            assert!(paths(&call).is_empty(), "{key}");
+        }
+        for value in ["/etc/x", "~/x", "../x"] {
+            let call = tool("edit", "Edit", json!({ "to": value }));
+            assert_eq!(paths(&call), [value]);
+        }
+    }
+
+    #[test]
+    fn whatever_else_would_run_is_a_fact() {
+        let facts = |input: Value| Facts::of(&tool("execute", "x", input));
+        let names = |facts: &Facts| -> Vec<String> {
+            facts.input.iter().map(|(name, _)| name.clone()).collect()
+        };
+        let two = facts(json!({ "command": "ls", "script": "rm x" }));
+        assert_eq!(two.input, [("script".to_owned(), "rm x".to_owned())]);
+        let places = facts(json!({ "command": "ls", "cwd": "/a", "workdir": "/b" }));
+        assert_eq!(places.cwd.as_deref(), Some("/a"));
+        assert_eq!(names(&places), ["workdir"]);
+        let envs =
+            facts(json!({ "command": "ls", "env": { "A": "1" }, "environment": { "B": "2" } }));
+        assert_eq!(envs.env, ["A=1"]);
+        assert_eq!(names(&envs), ["environment"]);
+        let whole = facts(json!({ "command": "ls", "args": ["-l"], "argv": ["-a"] }));
+        assert_eq!(names(&whole), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_edit_of_another_file_than_its_diff_shows_is_a_fact() {
+        let facts = |input: Value| {
+            let mut edit = tool("edit", "Edit", input);
+            edit.content = vec![Content::written(
+                "/w/a".to_owned(),
+                Some("one two".to_owned()),
+                "three".to_owned(),
+            )];
+            Facts::of(&edit).input
+        };
+        assert_eq!(
+            facts(json!({ "file_path": "/w/a", "old_string": "two", "new_string": "three" })),
+            []
+        );
+        assert_eq!(
+            facts(
+                json!({ "path": "a", "edits": [{ "old_text": "one", "new_text": "three", "all": false }] })
+            ),
+            []
+        );
+        for input in [
+            json!({ "file_path": "/w/.git/config" }),
+            json!({ "content": "four" }),
+            json!({ "edits": [{ "old_text": "one", "new_text": "four" }] }),
+            json!({ "edits": [{ "path": "b", "new_text": "three" }] }),
+            json!({ "replace_all": true }),
+        ] {
+            assert_eq!(facts(input.clone()).len(), 1, "{input}");
+        }
     }
 
     #[test]

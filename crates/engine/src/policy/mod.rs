@@ -303,7 +303,7 @@ impl<D: Disk> Scene<'_, D> {
                 let kinds = [&self.call.kind, &self.call.said_kind];
                 let runs = kinds.contains(&&ToolKind::Execute);
                 let title = Some(self.call.title.trim().trim_matches('`')).filter(|_| runs);
-                let lines = self.call.command.as_deref().into_iter().chain(title);
+                let lines = self.call.commands.iter().map(String::as_str).chain(title);
                 lines.flat_map(commands::candidates).collect()
             });
             commands::any_matches(globs, candidates)
@@ -329,8 +329,12 @@ impl<D: Disk> Scene<'_, D> {
             return false;
         }
         if let Some(globs) = &rule.command {
-            let line = call.command.as_deref().map(str::trim);
-            if !line.is_some_and(|line| globs.iter().any(|glob| glob.matches(line))) {
+            // `PATH=x cargo test` is not what `cargo test` allows, however the variable is set.
+            let is_named = |line: &String| globs.iter().any(|glob| glob.matches(line.trim()));
+            if call.commands.is_empty()
+                || !call.commands.iter().all(is_named)
+                || call.sets_environment
+            {
                 return false;
             }
         }
@@ -430,6 +434,7 @@ pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::tools::tool_call::ToolCall;
 
     /// A disk of links only.
     #[derive(Debug, Default)]
@@ -482,7 +487,8 @@ pub(crate) mod tests {
             agent: text("agent").unwrap_or_else(|| "cursor".to_owned()),
             said_kind: text("said").unwrap_or_else(|| kind.to_owned()).into(),
             kind: kind.into(),
-            command: text("command"),
+            commands: text("command").into_iter().collect(),
+            sets_environment: false,
             title: text("title").unwrap_or_default(),
             paths: serde_json::from_value(fields["paths"].clone()).unwrap_or_default(),
             tool: text("tool"),
@@ -598,6 +604,52 @@ pub(crate) mod tests {
             json!({ "action": "allow", "command": "*" }),
             None,
         );
+    }
+
+    #[test]
+    fn nothing_rides_beside_an_allowed_command() {
+        let of = |input: Value| {
+            Call::of(
+                "cursor",
+                &ToolCall {
+                    kind: ToolKind::Execute,
+                    raw_input: Some(input),
+                    ..ToolCall::default()
+                },
+            )
+        };
+        let rule = || json!([{ "action": "allow", "command": "cargo test *" }]);
+        let allows = |input: Value| judge(&of(input), rule(), &disk()) == ALLOW;
+        assert!(allows(json!({ "command": "cargo test" })));
+        assert!(allows(
+            json!({ "command": "cargo", "args": ["test", "-p", "x"] })
+        ));
+        assert!(allows(
+            json!({ "command": "cargo test", "env": { "CI": "1", "LC_ALL": "C" } })
+        ));
+        assert!(allows(
+            json!({ "command": "cargo test", "cwd": "/src/app/sub" })
+        ));
+        for rider in [
+            json!({ "script": "rm x" }),
+            json!({ "cmd": ["rm", "x"] }),
+            json!({ "args": "; rm x" }),
+            json!({ "args": [";", "rm x"] }),
+            json!({ "then": [{ "command": "rm x" }] }),
+            json!({ "env": { "PATH": "/tmp" } }),
+            json!({ "env": ["LD_PRELOAD=/tmp/x.so"] }),
+            json!({ "options": { "env": [{ "name": "PATH", "value": "/tmp" }] } }),
+            json!({ "cwd": "/etc" }),
+        ] {
+            let mut input = json!({ "command": "cargo test" });
+            for (key, value) in rider.as_object().unwrap() {
+                input[key] = value.clone();
+            }
+            assert!(!allows(input.clone()), "{input}");
+        }
+        let reject = json!([{ "action": "reject", "command": "rm *" }]);
+        let two = of(json!({ "command": "ls", "script": "rm x" }));
+        assert_eq!(judge(&two, reject, &disk()), REJECT);
     }
 
     #[test]
