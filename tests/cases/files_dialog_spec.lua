@@ -95,13 +95,17 @@ for name, look in vim.spairs(LOOKS) do
         return in_buffer(nvim, "a.txt") == BOTH
       end, "both in the buffer")
       T.eq(nvim:lua("return { vim.bo.modified, #require('cursor_agent.files.conflicts').list }"), { true, 0 })
-      -- Again, long after the report: it need not be the agent's.
+      -- Again, after the report: it need not be the agent's, and then the user decides.
       put(nvim.work .. "/a.txt", replaced("line 20", "theirs again"))
       look(nvim)
       answer_dialog(nvim)
-      T.eq(in_buffer(nvim, "a.txt"), BOTH)
-      T.eq(nvim:lua("return #require('cursor_agent.files.conflicts').list"), 1)
-      nvim:wait("require('cursor_agent.files.conflicts').list[1].theirs[20] == 'theirs again'", "the newest text")
+      local merged = replaced("theirs", "theirs again", BOTH)
+      nvim:wait(function()
+        local waiting =
+          nvim:lua("return (require('cursor_agent.files.conflicts').list[1] or { theirs = {} }).theirs[20]")
+        return in_buffer(nvim, "a.txt") == (waiting == "theirs again" and BOTH or merged)
+      end, "a conflict, or both in the buffer where the review took it for the agent's")
+      T.eq(nvim:lua("return vim.bo.modified"), true)
       T.eq(get(nvim.work .. "/a.txt"), replaced("line 20", "theirs again"))
       T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
     end)
@@ -146,6 +150,51 @@ for name, look in vim.spairs(LOOKS) do
     end)
   end
 end
+
+---@param nvim harness.Child
+---@param path string
+---@param options table?
+local function write_unsaid(nvim, path, options)
+  put(path, TEXT)
+  nvim:use(T.agent({ profile = "plain", turns = { { { text = "At work." }, { wait_cancel = true } } } }), options)
+  nvim:cmd("edit " .. path)
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("edit", { open = false })
+  nvim:wait("require('cursor_agent').status().state == 'running'", "the turn")
+  put(path, replaced("line 20", "theirs"))
+  for _, look in vim.spairs(LOOKS) do
+    look(nvim)
+    answer_dialog(nvim)
+  end
+end
+
+T.case("no dialog about a file in a root beside the workspace that was changed before a report", OPTS, function(nvim)
+  local dir = vim.fs.dirname(nvim.work) .. "/root"
+  vim.fn.mkdir(dir)
+  write_unsaid(nvim, dir .. "/a.txt", { workspace = { roots = { dir } } })
+  nvim:wait(function()
+    return in_buffer(nvim, "root/a.txt") == BOTH
+  end, "both in the buffer")
+  T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+end)
+
+T.case("no dialog about a file outside the workspace: unsaved text stays, and the user decides", OPTS, function(nvim)
+  local path = vim.fs.dirname(nvim.work) .. "/a.txt"
+  write_unsaid(nvim, path)
+  nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
+  T.eq(in_buffer(nvim, path), replaced("line 2", "mine"))
+  -- The agent says that it was its doing: then both are put together.
+  nvim:lua("require('cursor_agent.files').edited(...)", path)
+  T.eq(in_buffer(nvim, path), BOTH)
+  T.eq(nvim:lua("return #require('cursor_agent.files.conflicts').list"), 0)
+  nvim:cmd("CursorAgent cancel")
+  nvim:wait_turns(1)
+  put(path, replaced("line 20", "later"))
+  nvim:keys(":checktime<CR>")
+  answer_dialog(nvim)
+  T.eq(in_buffer(nvim, path), BOTH)
+  T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+end)
 
 T.case("a new file that an agent makes on disk is not loaded over what was typed", OPTS, function(nvim)
   local agent = T.agent({

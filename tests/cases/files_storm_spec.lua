@@ -111,7 +111,7 @@ local STORM = [[
       pcall(vim.cmd, "silent update")
     end,
     turn = function()
-      watch.turn(7, vim.fn.getcwd(), math.random() < 0.5)
+      watch.turn({ key = 7, agent = "test", cwd = vim.fn.getcwd() }, math.random() < 0.5)
     end,
     merge_by_hand = function()
       if require("cursor_agent.files.conflicts").has(buf) then

@@ -31,6 +31,10 @@ local function read(request, what, key)
   if stat and stat.type ~= "file" then
     return reply.refuse(request, what.path .. ": not a regular file")
   end
+  if not stat and not vim.bo[buf].modified then
+    -- Deleted, or never made: the text in the buffer is in no file.
+    return reply.leave_to_disk(request)
+  end
   if stat and not loaded.is_current(buf, path) then
     changed.changed(buf)
   end
@@ -75,6 +79,10 @@ local function ingredients(buf, disk, ours, theirs, basis)
   local on_disk = disk and disk.text or ""
   -- Whoever has read the text builds on it.
   local texts = { ours = ours, theirs = theirs, basis = basis or on_disk } ---@type cursor_agent.merge.Texts
+  if not disk and not vim.bo[buf].modified then
+    -- The file was deleted and is made again: nothing of it is to be kept.
+    texts.basis = ours
+  end
   if vim.bo[buf].modified and disk and not loaded.equal(ours, on_disk) then
     texts.saved = basis and not loaded.equal(basis, on_disk) and on_disk or nil
     local base = loaded.base(buf, disk)

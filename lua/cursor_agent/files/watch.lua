@@ -17,7 +17,7 @@ local touched = {}
 ---@type table<integer, { local_value: boolean? }> buffers in which 'autoread' was switched off
 local autoread = {}
 
----@type table<cursor_agent.Key, string> directories of the sessions in which a turn runs
+---@type table<cursor_agent.Key, string[]> the workspaces of the sessions in which a turn runs, also without links
 local running = {}
 
 ---@type table<cursor_agent.Key, integer> when their turns began, in their order
@@ -43,21 +43,25 @@ function M.is_running()
   return next(running) ~= nil
 end
 
----The session in which a turn runs where the file of a buffer is; of several, the one whose turn began last.
+---The session in whose workspace the file of a buffer is, where a turn runs in it; of several, the one whose turn began
+---last.
 ---@param buf integer
 ---@return cursor_agent.Key?
 function M.running_at(buf)
   local name = vim.api.nvim_buf_get_name(buf)
+  local real = next(running) and M.real_path(name) or name
   local found ---@type cursor_agent.Key?
-  for key, dir in pairs(running) do
-    if vim.startswith(name, dir .. "/") or vim.startswith(M.real_path(name), M.real_path(dir) .. "/") then
-      found = (not found or began[key] > began[found]) and key or found
+  for key, dirs in pairs(running) do
+    for _, dir in ipairs(dirs) do
+      if vim.startswith(name, dir .. "/") or vim.startswith(real, dir .. "/") then
+        found = (not found or began[key] > began[found]) and key or found
+      end
     end
   end
   return found
 end
 
----Whether a turn is running where the file of a buffer is.
+---Whether a turn is running in whose workspace the file of a buffer is.
 ---@param buf integer
 ---@return boolean
 function M.in_running(buf)
@@ -199,11 +203,11 @@ function M.sweep()
   end
 end
 
----Whether an agent has changed the file of a buffer, or may be changing it.
+---Whether an agent has changed the file of a buffer, or may be changing it: while it works it can write any file.
 ---@param buf integer
 ---@return boolean
 local function is_concerned(buf)
-  return touched[M.real_path(vim.api.nvim_buf_get_name(buf))] or M.in_running(buf)
+  return M.is_running() or touched[M.real_path(vim.api.nvim_buf_get_name(buf))] == true
 end
 
 ---@param buf integer
@@ -211,20 +215,34 @@ local function consider(buf)
   if not is_file(buf) then
     return
   end
-  if touched[M.real_path(vim.api.nvim_buf_get_name(buf))] then
-    M.arm(buf, true)
-    loaded.keep(buf)
-  elseif M.in_running(buf) then
-    M.arm(buf, false)
+  if is_concerned(buf) then
+    M.arm(buf, touched[M.real_path(vim.api.nvim_buf_get_name(buf))] == true)
     loaded.keep(buf)
   end
 end
 
----A turn begins or has ended. While it runs, the agent may change any file of its workspace, and its report may come late.
----@param key cursor_agent.Key
----@param dir string
+---The directories the agent of a chat works in.
+---@param chat { agent: string, cwd: string }
+---@return string[]
+local function workspace(chat)
+  local config = require("cursor_agent.config")
+  local agent = config.agent(chat.agent)
+  local dirs, all = { chat.cwd }, {} ---@type string[], string[]
+  vim.list_extend(dirs, config.get().workspace.roots)
+  vim.list_extend(dirs, agent and agent.additional_directories or {})
+  for _, dir in ipairs(dirs) do
+    dir = vim.fs.normalize(dir)
+    dir = vim.startswith(dir, "/") and dir or vim.fs.joinpath(chat.cwd, dir)
+    vim.list_extend(all, { dir, M.real_path(dir) })
+  end
+  return all
+end
+
+---A turn begins or has ended. While it runs, the agent may change any file, and its report may come late.
+---@param chat { key: cursor_agent.Key, agent: string, cwd: string }
 ---@param runs boolean
-function M.turn(key, dir, runs)
+function M.turn(chat, runs)
+  local key = chat.key
   local ran = running[key] ~= nil
   if runs == ran then
     return
@@ -233,7 +251,7 @@ function M.turn(key, dir, runs)
     -- What changed until now, no agent did in this turn.
     M.sweep()
     turns = turns + 1
-    running[key], began[key] = dir, turns
+    running[key], began[key] = workspace(chat), turns
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
       consider(buf)
     end
@@ -244,7 +262,7 @@ function M.turn(key, dir, runs)
   for buf, for_good in pairs(guarded) do
     if not vim.api.nvim_buf_is_valid(buf) then
       guarded[buf] = nil
-    elseif not for_good and not M.in_running(buf) then
+    elseif not for_good and not M.is_running() then
       vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
       guarded[buf] = nil
       let_neovim_read(buf)
@@ -254,12 +272,15 @@ end
 
 ---@param chat cursor_agent.Chat
 function M.on_status(chat)
-  M.turn(chat.key, chat.cwd, chat.status.state == "running" or chat.status.state == "waiting")
+  local state = chat.status.state
+  -- A prompt that waits for its agent to start is sent before we hear of it.
+  local soon = state == "starting" and chat.status.queued > 0
+  M.turn(chat, state == "running" or state == "waiting" or soon)
 end
 
 ---@param chat cursor_agent.Chat
 function M.on_closed(chat)
-  M.turn(chat.key, chat.cwd, false)
+  M.turn(chat, false)
 end
 
 ---Keeps Neovim from opening what has taken the place of a file, where agents are at work.

@@ -53,7 +53,7 @@ function Sending:hand_over(outgoing)
   local open = require("cursor_agent.review.buffers").open_files()
   local spec = { text = outgoing.text, blocks = blocks, open = open } ---@type cursor_agent.PromptSpec
   -- Before the agent can do anything.
-  require("cursor_agent.files.watch").turn(self.chat.key, self.chat.cwd, true)
+  require("cursor_agent.files.watch").turn(self.chat, true)
   local number, trouble
   if outgoing.editing then
     local edited
