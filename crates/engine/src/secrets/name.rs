@@ -146,7 +146,7 @@ pub fn strength(name: &str) -> Strength {
     match (last, before) {
         ("token" | "key", word) if PLAIN.contains(&word) => Strength::Weak,
         ("token" | "pass" | "pwd" | "pat" | "auth", word) if !word.is_empty() => Strength::Strong,
-        ("key" | "token" | "auth", _) => Strength::Weak,
+        ("key" | "token" | "auth" | "pass", _) => Strength::Weak,
         (last, _) if last.ends_with("token") => Strength::Weak,
         // `PGPASS`, and not `compass`.
         ("pgpass" | "userpass" | "dbpass", _) => Strength::Strong,

@@ -426,10 +426,15 @@ impl<'a> Scan<'a> {
     fn after_dots(&self, mut end: usize) -> usize {
         while self.at(end) == b'.' {
             let part = length(&self.text[end + 1..], is_token);
-            if part < 8 {
+            let next = end + 1 + part;
+            // One of GitLab's has a short part in the middle.
+            let last = length(self.text.get(next + 1..).unwrap_or_default(), is_token);
+            if part == 2 && self.at(next) == b'.' && last >= 7 {
+                return next + 1 + last;
+            } else if part < 8 {
                 break;
             }
-            end += 1 + part;
+            end = next;
         }
         end
     }
@@ -516,7 +521,7 @@ impl<'a> Scan<'a> {
         };
         let listed = quoted_name.is_some() && self.at(sign) == b',';
         if !assigned && !is_option && !listed {
-            return None;
+            return (sign > end).then(|| self.said_value(name, sign)).flatten();
         }
         let strength = self.strength(name);
         if strength == Strength::None {
@@ -568,6 +573,32 @@ impl<'a> Scan<'a> {
         }
         self.hide(found.from, found.to);
         Some(found.to)
+    }
+
+    /// `login me password …`, as a `.netrc` has it, and `the password is …`.
+    fn said_value(&mut self, name: &str, from: usize) -> Option<usize> {
+        const NAMES: [&str; 4] = ["password", "passwd", "token", "secret"];
+        if !NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            return None;
+        }
+        let from = from + if self.starts(from, "is ") { 3 } else { 0 };
+        if self.after_quote(from).is_some() {
+            return None;
+        }
+        let found = self.value(from)?;
+        let value = self.head(&found);
+        let has = |what: fn(&u8) -> bool| value.iter().any(what);
+        let is_one = value.len() >= 12
+            && has(u8::is_ascii_digit)
+            && has(u8::is_ascii_lowercase)
+            && (has(u8::is_ascii_uppercase) || value.len() >= 24)
+            && value
+                .iter()
+                .all(|b| is_credential(*b) && !matches!(b, b'=' | b'/'));
+        is_one.then(|| {
+            self.hide(found.from, found.to);
+            found.to
+        })
     }
 
     /// How sure a name is. The same one often comes many times.

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::*;
 
 /// First letters and the rest, apart so that no scanner takes these for real ones.
-const TOKENS: [(&str, &str); 29] = [
+const TOKENS: [(&str, &str); 30] = [
     ("GR1348941", "aBcDeFgHiJkLmNoP4RsT"),
     (
         "AGE-SECRET-KEY-",
@@ -44,6 +44,7 @@ const TOKENS: [(&str, &str); 29] = [
     ("key_", "0123456789abcdef0123456789abcdef"),
     ("crsr_", "0123456789abcdef0123456789abcdef"),
     ("glrt-", "t3_aBcDeFgHiJkLmNoPqRsT"),
+    ("glpat-", "aBcDeFgHiJkLmNoPqRsTuVwXyZ0.01.0w1a2b3c4"),
     ("hvs.", "CAESIJabcdefgh0123456789"),
     (
         "eyJ",
@@ -252,8 +253,25 @@ fn private_keys_are_masked_whole_also_in_pieces() {
 }
 
 #[test]
+fn passwords_that_are_said_are_known() {
+    for text in [
+        "machine host login me password {}",
+        "the password is {}, said the agent",
+        "Token {} was made",
+        "passwd\t{}\n",
+        "pass={} x",
+    ] {
+        let shown = mask(&text.replace("{}", "Zx9Qw8Er7Ty6Ui5O"));
+        assert!(!shown.contains("Qw8"), "{shown}");
+        assert_eq!(mask(&shown), shown);
+    }
+}
+
+#[test]
 fn ordinary_text_stays() {
     for text in [
+        "the password is required, the token was identified, a secret base64-encoded",
+        "token src/lexer2/tokens.rs:12, password $PASSWORD1234567",
         "commit 4b5aa76c0f367aeec642d779e58c2427853abcde",
         "550e8400-e29b-41d4-a716-446655440000",
         "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
@@ -490,6 +508,10 @@ fn time_grows_with_the_text() {
         "_",
         ".",
         "key=\"key='key=`",
+        "token ",
+        "password is ",
+        "token \"",
+        "sk-a1b2c3d4e5f6g7h8.01.",
     ] {
         let text = part.repeat(bytes / part.len());
         let started = std::time::Instant::now();
