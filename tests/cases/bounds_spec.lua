@@ -281,6 +281,25 @@ T.case("names, titles and currencies of any size and any bytes", OPTS, function(
   expect_quiet(nvim)
 end)
 
+T.case("questions and choices of any size", OPTS, function(nvim)
+  local choices, questions = {}, {}
+  for i = 1, 50 do
+    choices[i] = { id = "o" .. i, label = ("choice %d "):format(i) .. MB:sub(1, 10000) }
+  end
+  for i = 1, 50 do
+    questions[i] = { id = "q" .. i, prompt = ("Question %d?\n"):format(i):rep(8000), options = choices }
+  end
+  local ask = { method = "cursor/ask_question", params = { toolCallId = "q", title = MB, questions = questions } }
+  play(nvim, { { request = ask } })
+  nvim:wait_screen("choice 1")
+  nvim:cmd("redraw!")
+  expect_quiet(nvim)
+  -- 30 MB of them. It was 1.9 s; now it is 50 to 130 ms.
+  expect_smooth(nvim, "questions of 30 MB", 400)
+  nvim:lua("local c = require('cursor_agent'); assert(c.answer(c.pending()[1].id, { skip = true }))")
+  nvim:wait_turns(2)
+end)
+
 T.case("a NUL in a title, a mode, a model or a currency is shown as ^@", OPTS, function(nvim)
   local modes = { { id = "m\0d", name = "mo\0de" }, { id = "other", name = "other" } }
   local models = { { modelId = "l\0", name = "mod\0el" }, { modelId = "l2", name = "other" } }

@@ -3,13 +3,19 @@
 use serde::Serialize;
 
 use crate::decide::conflict;
-use crate::decide::decision::{Decision, PermissionOption, Plan, Question, Subject};
+use crate::decide::decision::{Choice, Decision, PermissionOption, Plan, Question, Subject};
 use crate::engine::Engine;
 use crate::ids::{DecisionId, EditorId, Key};
 use crate::policy::call::Facts;
 use crate::policy::paths::Place;
 use crate::screen::entry_view::{Depth, ToolView, tool_view};
 use crate::screen::view::{described, name};
+use crate::text::passage;
+
+/// So much is shown of all questions of a decision, of one of them however many there are, and of a choice.
+const QUESTIONS_BYTES: usize = 64 * 1024;
+const QUESTION_BYTES: usize = 1024;
+const CHOICE_BYTES: usize = 400;
 
 /// What the user is asked.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -105,7 +111,7 @@ impl Engine {
             Subject::Questions { questions }
             | Subject::Pick { questions }
             | Subject::Form { questions } => AboutView::Question {
-                questions: questions.clone(),
+                questions: shown_questions(questions),
                 url: None,
             },
             Subject::Url { url } => AboutView::Question {
@@ -146,4 +152,22 @@ impl Engine {
                 .unwrap_or_default(),
         }
     }
+}
+
+/// Questions as they are shown: the more there are, the less of each.
+fn shown_questions(questions: &[Question]) -> Vec<Question> {
+    let each = (QUESTIONS_BYTES / questions.len().max(1)).max(QUESTION_BYTES);
+    let shown = |question: &Question| Question {
+        prompt: passage(&question.prompt, each),
+        options: question
+            .options
+            .iter()
+            .map(|choice| Choice {
+                id: choice.id.clone(),
+                label: passage(&choice.label, CHOICE_BYTES),
+            })
+            .collect(),
+        ..question.clone()
+    };
+    questions.iter().map(shown).collect()
 }
