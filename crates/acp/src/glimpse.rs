@@ -1,5 +1,5 @@
-//! Looks for the id and the method of a message that cannot be read: nested deeper than the parser goes, or with a number
-//! no `f64` holds. Whoever waits for its answer has to have one.
+//! Looks for the id and the method of a message that cannot be read: nested deeper than the parser goes, with a number
+//! no `f64` holds, or no JSON in some place. Whoever waits for its answer has to have one.
 
 use serde_json::Value;
 
@@ -13,6 +13,25 @@ pub struct Glimpse {
     pub id: Option<Id>,
     /// The method of a request or a notification.
     pub method: Option<String>,
+    /// It says that it is a message.
+    pub is_message: bool,
+}
+
+/// The parts of a batch. None when it is none or has no end.
+pub fn items(line: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut items = Vec::new();
+    let mut rest = trim(line).strip_prefix(b"[")?;
+    loop {
+        rest = trim(rest);
+        let item = token(rest)?;
+        items.push(item);
+        rest = trim(rest.get(item.len()..)?);
+        match rest.first()? {
+            b',' => rest = rest.get(1..)?,
+            b']' => return Some(items),
+            _ => return None,
+        }
+    }
 }
 
 /// Reads the top of an object without going into what it holds. None when it is no object or has no end.
@@ -34,6 +53,7 @@ pub fn at(line: &[u8]) -> Option<Glimpse> {
             b"\"method\"" => {
                 found.method = small().and_then(|method| method.as_str().map(str::to_owned));
             }
+            b"\"jsonrpc\"" => found.is_message = true,
             _ => {}
         }
         rest = trim(rest.get(value.len()..)?);
@@ -128,10 +148,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_batch_is_seen_in_parts() {
+        let parts = |line: &'static str| {
+            let all = items(line.as_bytes())?;
+            Some(
+                all.iter()
+                    .map(|item| String::from_utf8_lossy(item).into_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            parts(r#" [{"a":[1]} , 2,"]"] "#).unwrap(),
+            [r#"{"a":[1]}"#, "2", r#""]""#]
+        );
+        assert_eq!(parts("[1"), None);
+        assert_eq!(parts("{}"), None);
+    }
+
     proptest::proptest! {
         #[test]
         fn nothing_makes_it_panic(line in "[{}\\[\\]\",:\\\\ a1id]{0,40}") {
             let _ = at(line.as_bytes());
+            let _ = items(line.as_bytes());
         }
     }
 }

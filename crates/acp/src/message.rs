@@ -161,7 +161,7 @@ pub enum Junk {
     /// JSON, but neither request, notification nor response.
     #[error("not a JSON-RPC message: {0}")]
     NotMessage(&'static str),
-    /// A request or a notification that is JSON, but more than can be read. The sender of a request waits for an answer.
+    /// A request or a notification whose JSON cannot be read. The sender of a request waits for an answer.
     #[error("{method} cannot be read: {why}")]
     Unreadable {
         /// Of a request.
@@ -217,7 +217,17 @@ impl Message {
     /// Reads a line: one message, or those of a batch, in order. Never empty.
     pub fn parse_all(line: &[u8]) -> Vec<Result<Self, Junk>> {
         match parse_json(line) {
-            Err(junk) => vec![Self::unreadable(line, junk)],
+            Err(junk) => match crate::glimpse::items(line) {
+                // One that cannot be read does not take the others with it.
+                Some(items) if items.iter().all(|item| item.starts_with(b"{")) => items
+                    .into_iter()
+                    .map(|item| match parse_json(item) {
+                        Ok(value) => Self::from_value(value),
+                        Err(junk) => Self::unreadable(item, junk),
+                    })
+                    .collect(),
+                _ => vec![Self::unreadable(line, junk)],
+            },
             Ok(Value::Array(items)) if items.is_empty() => {
                 vec![Err(Junk::NotMessage("an empty batch"))]
             }
@@ -231,22 +241,25 @@ impl Message {
         let Junk::NotJson(problem) = &junk else {
             return Err(junk);
         };
+        let Some(glimpse) = crate::glimpse::at(line) else {
+            return Err(junk);
+        };
         let why = if problem.starts_with("recursion limit") {
             "it is nested more than 127 levels deep"
         } else if problem.starts_with("number out of range") {
             "it has a number beyond what 64 bits hold"
+        } else if glimpse.is_message {
+            "it is not valid JSON"
         } else {
             return Err(junk);
         };
-        match crate::glimpse::at(line) {
-            Some(Glimpse {
+        match glimpse {
+            Glimpse {
                 id,
                 method: Some(method),
-            }) => Err(Junk::Unreadable { id, method, why }),
-            Some(Glimpse {
-                id: Some(id),
-                method: None,
-            }) => Ok(Self::Response {
+                ..
+            } => Err(Junk::Unreadable { id, method, why }),
+            Glimpse { id: Some(id), .. } => Ok(Self::Response {
                 id,
                 result: Err(RpcError::new(
                     RpcError::PARSE_ERROR,
@@ -414,7 +427,8 @@ pub fn parse_json(line: &[u8]) -> Result<Value, Junk> {
         (Some(repaired), _) | (None, Cow::Owned(repaired)) => repaired,
         (None, Cow::Borrowed(_)) => return Err(junk),
     };
-    serde_json::from_str(&repaired).map_err(|_| junk)
+    // What is left to say of it once it was repaired.
+    serde_json::from_str(&repaired).map_err(|error| Junk::NotJson(error.to_string()))
 }
 
 /// The text with each `\ud83d` that has no other half replaced, if there is one.

@@ -563,3 +563,71 @@ fn sessions_of_one_agent_and_directory_share_a_process() {
     let refused = world.act(|engine| engine.open(again, wanted)).unwrap_err();
     assert_eq!(refused.to_string(), "session s-2 is open already");
 }
+
+/// Lines that cannot be read, each with what is said of it.
+fn unreadable(id: &str, rest: &str) -> [(String, &'static str); 5] {
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    let with = |value: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}{value}}}"#);
+    [
+        (with(&deep), "nested more than 127 levels deep"),
+        (with("[1e999]"), "a number beyond what 64 bits hold"),
+        (with("[NaN]"), "not valid JSON"),
+        // Half an emoji and a stray byte are read; what comes after them is not.
+        (
+            with(&format!(r#"["\ud83d",{deep}]"#)),
+            "nested more than 127 levels deep",
+        ),
+        (
+            format!("[{}]", with(&deep)),
+            "nested more than 127 levels deep",
+        ),
+    ]
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_fails_what_waits_for_it() {
+    for at in 0..5 {
+        let (mut world, key) = World::plain();
+        let prompt = world.prompt(key, "hello");
+        let (line, why) = unreadable(&prompt["id"].to_string(), r#""result":"#)[at].clone();
+        let proc = world.proc();
+        world.hear_line(proc, line.as_bytes());
+        assert_eq!(world.state(key), "idle", "{line}");
+        let texts = world.texts(key).join("\n");
+        assert!(texts.contains(why), "{line}: {texts}");
+        let again = world.prompt(key, "again");
+        world.end_turn(&again, "end_turn");
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_read_is_answered_and_named() {
+    for at in 0..5 {
+        let (mut world, key) = World::plain();
+        let rest = r#""method":"fs/read_text_file","params":"#;
+        let (line, why) = unreadable("77", rest)[at].clone();
+        let proc = world.proc();
+        world.hear_line(proc, line.as_bytes());
+        let error = world.error_of(77);
+        assert_eq!(error["code"], -32600, "{line}");
+        assert!(error["message"].as_str().unwrap().contains(why), "{error}");
+        let texts = world.texts(key).join("\n");
+        assert!(texts.contains(why), "{line}: {texts}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_message_is_not_answered() {
+    let (mut world, key) = World::plain();
+    let proc = world.proc();
+    for line in [
+        r#"{"id":1,"level":"info","x":NaN}"#,
+        "[INFO] started",
+        r#"[{"a":1},"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"x","params":["#,
+    ] {
+        world.hear_line(proc, line.as_bytes());
+    }
+    assert_eq!(world.answered(1), None);
+    assert_eq!(world.texts(key), Vec::<String>::new());
+}

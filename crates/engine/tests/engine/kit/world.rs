@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use acp::message::Message;
+use acp::message::{Junk, Message};
 use engine::agents::agent::AgentSpec;
 use engine::agents::launch::{Exit, Launch};
 use engine::decide::decision::Answer;
@@ -278,13 +278,18 @@ impl World {
     pub fn hear_line(&mut self, proc: Proc, line: &[u8]) {
         let messages = Message::parse_all(line);
         let wire = self.wires.get_mut(&proc).unwrap();
-        for message in messages.iter().flatten() {
+        for message in &messages {
             match message {
-                Message::Request { id, method, .. } if !wire.ended && !wire.gone => {
+                Ok(Message::Request { id, method, .. })
+                | Err(Junk::Unreadable {
+                    id: Some(id),
+                    method,
+                    ..
+                }) if !wire.ended && !wire.gone => {
                     let id = serde_json::to_value(id).unwrap();
                     wire.open.push((id, Some(method.clone())));
                 }
-                Message::Response { id, .. } => {
+                Ok(Message::Response { id, .. }) => {
                     // A number that came back as a string is the same one.
                     let id: i64 = id.to_string().parse().unwrap_or_default();
                     wire.owed.retain(|call| call["id"] != id);
