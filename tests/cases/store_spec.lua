@@ -17,28 +17,60 @@ local function other_nvim(nvim, code)
   return vim.system(command, { env = env, text = true })
 end
 
-T.case("two Neovims lose nothing of each other's history and drafts", function(nvim)
+---Has three Neovims add to the history and to the drafts at the same time, and looks whether all is there.
+---@param nvim harness.Child
+---@return string[] left the files of the store
+local function add_at_once(nvim)
   local jobs = {}
   for who = 1, 3 do
     jobs[who] = other_nvim(
       nvim,
       ([[
         local history, store = require("cursor_agent.prompt.history"), require("cursor_agent.files.store")
+        local base = %q
+        vim.fn.writefile({}, base .. "/ready%d")
+        vim.wait(60000, function() return vim.uv.fs_stat(base .. "/go") ~= nil end, 1)
         for i = 1, 25 do
           history.add("/proj", "%d-" .. i, {})
           store.update("drafts", function(all) all["%d-" .. i] = "draft" end)
         end
-      ]]):format(who, who)
+      ]]):format(nvim.dir, who, who, who)
     )
   end
+  nvim:wait(function()
+    return #vim.fn.glob(nvim.dir .. "/ready*", true, true) == 3
+  end, "all of them")
+  vim.fn.writefile({}, nvim.dir .. "/go")
   for _, job in ipairs(jobs) do
     local done = job:wait()
     T.eq({ done.code, done.stderr }, { 0, "" })
   end
   T.eq(#nvim:lua("return require('cursor_agent.prompt.history').list('/proj')"), 75)
   T.eq(nvim:lua("return vim.tbl_count(require('cursor_agent.files.store').read('drafts'))"), 75)
-  local left = nvim:lua("return vim.fn.readdir(require('cursor_agent.files.store').dir())")
-  T.eq(left, { ".lock", "drafts.json", "history.json" })
+  return nvim:lua("return vim.fn.readdir(require('cursor_agent.files.store').dir())")
+end
+
+T.case("two Neovims lose nothing of each other's history and drafts", function(nvim)
+  T.eq(add_at_once(nvim), { ".lock", "drafts.json", "history.json" })
+end)
+
+T.case("they lose nothing where the file system has no locks either", function(nvim)
+  local dir = nvim:lua("return require('cursor_agent.files.store').dir()")
+  vim.fn.mkdir(dir .. "/.lock", "p", "0700")
+  T.eq(add_at_once(nvim), { ".lock", "drafts.json", "history.json" })
+end)
+
+T.case("what a killed Neovim left behind where there are no locks is taken away", function(nvim)
+  local dir = nvim:lua("return require('cursor_agent.files.store').dir()")
+  vim.fn.mkdir(dir .. "/.lock", "p", "0700")
+  vim.fn.writefile({}, dir .. "/.claim")
+  local long_ago = os.time() - 60
+  assert(vim.uv.fs_utime(dir .. "/.claim", long_ago, long_ago))
+  nvim:lua("require('cursor_agent.prompt.history').add('/proj', 'after it', {})")
+  nvim:wait(function()
+    return vim.uv.fs_stat(dir .. "/history.json") ~= nil
+  end, "it is saved")
+  T.eq(nvim:lua("return vim.fn.readdir(...)", dir), { ".lock", "history.json" })
 end)
 
 ---Has another Neovim lock the store until a file `go` is there.

@@ -20,6 +20,9 @@ end
 ---What is in each file, as a person would call it.
 local CONTENTS = { history = "the prompts you sent", drafts = "what you were writing", pastes = "a large paste" }
 
+-- The mode 0600.
+local FILE_MODE = 384
+
 ---A larger file is not one of these.
 local MAX_BYTES = 64 * 1024 * 1024
 
@@ -162,6 +165,29 @@ local WAIT_MS, LEAVING_MS = 50, 5000
 ---After this time it is tried again.
 local LATER_MS = 20
 
+---A claim that is older was left behind by a Neovim that was killed.
+local CLAIM_SECONDS = 10
+
+---Does the same as a lock where the file system has none: by a file that only one can make.
+---@return fun()|false|nil unlock nothing where no file can be made
+local function claim()
+  local path = vim.fs.joinpath(M.dir(), ".claim")
+  local fd, _, problem = vim.uv.fs_open(path, "wx", FILE_MODE)
+  if fd then
+    vim.uv.fs_close(fd)
+    return function()
+      vim.uv.fs_unlink(path)
+    end
+  elseif problem ~= "EEXIST" then
+    return nil
+  end
+  local stat = vim.uv.fs_lstat(path)
+  if stat and os.time() - stat.mtime.sec > CLAIM_SECONDS then
+    vim.uv.fs_unlink(path)
+  end
+  return false
+end
+
 ---Keeps other Neovims from changing files of the store. The system gives the lock back when this one is killed.
 ---@param wait_ms integer
 ---@return fun()? unlock nothing while another one changes a file
@@ -171,7 +197,9 @@ local function lock(wait_ms)
   repeat
     local unlock = bridge.lock(path)
     if unlock == nil then
-      -- Some file systems have no locks.
+      unlock = claim()
+    end
+    if unlock == nil then
       return function() end
     elseif unlock then
       return unlock
@@ -202,8 +230,8 @@ local function write_changes(name, changes, careful)
   return M.write(name, changed(value or {}, changes), careful and state or nil)
 end
 
----Makes the changes there are. Not every file system has locks, and a Neovim that ends waits for none for long: a file that
----another one has replaced since it was read is read again.
+---Makes the changes there are. A Neovim that ends waits for no lock for long: a file that another one has replaced since it
+---was read is read again.
 local function write_waiting()
   for name, changes in pairs(waiting) do
     waiting[name] = nil
