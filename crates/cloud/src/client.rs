@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::error::{Error, Kind};
-use crate::key::KeySource;
+use crate::key::{Key, KeySource};
 
 /// Where the API is, unless told otherwise.
 pub const DEFAULT_URL: &str = "https://api.cursor.com";
@@ -282,7 +282,8 @@ impl Client {
         Ok(url)
     }
 
-    async fn request(&self, call: &Call) -> Result<reqwest::RequestBuilder, Error> {
+    /// The request, and the key it carries.
+    async fn request(&self, call: &Call) -> Result<(reqwest::RequestBuilder, Key), Error> {
         let inner = &*self.0;
         let url = self.url(call)?;
         let key = inner.key.key().await.map_err(Error::unsent)?;
@@ -302,7 +303,7 @@ impl Client {
         if let Some(body) = &call.body {
             request = request.json(body);
         }
-        Ok(request)
+        Ok((request, key))
     }
 
     /// Sends once, reads the whole answer.
@@ -313,9 +314,8 @@ impl Client {
         } else {
             timeouts.request
         };
-        let request = self
-            .request(call)
-            .await?
+        let (request, key) = self.request(call).await?;
+        let request = request
             .header(header::ACCEPT, "application/json")
             .timeout(limit);
         let mut response = request.send().await.map_err(|error| self.network(&error))?;
@@ -344,7 +344,7 @@ impl Client {
         if answer.status.is_success() {
             Ok(answer)
         } else {
-            Err(self.refusal(&answer))
+            Err(self.refused(&key, &answer).await)
         }
     }
 
@@ -415,9 +415,8 @@ impl Client {
         path: &[&str],
         last_id: Option<&str>,
     ) -> Result<reqwest::Response, Error> {
-        let mut request = self
-            .request(&Call::get(path))
-            .await?
+        let (request, key) = self.request(&Call::get(path)).await?;
+        let mut request = request
             .header(header::ACCEPT, "text/event-stream")
             .header(STREAMING, "true");
         if let Some(id) = last_id {
@@ -439,11 +438,12 @@ impl Client {
             .and_then(Result::ok)
             .map(Vec::from)
             .unwrap_or_default();
-        Err(self.refusal(&Answer {
+        let answer = Answer {
             status,
             headers,
             body,
-        }))
+        };
+        Err(self.refused(&key, &answer).await)
     }
 
     /// Reads a file from where an artifact is. The key is not sent there.
@@ -483,7 +483,14 @@ impl Client {
         }
     }
 
-    /// What an answer that is no success says.
+    /// What an answer that is no success says, to a request with this key.
+    async fn refused(&self, key: &Key, answer: &Answer) -> Error {
+        if answer.status == StatusCode::UNAUTHORIZED {
+            self.0.key.refused(key).await;
+        }
+        self.refusal(answer)
+    }
+
     fn refusal(&self, answer: &Answer) -> Error {
         let status = answer.status.as_u16();
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
@@ -517,6 +524,10 @@ impl Client {
                         .to_owned()
                 }
             });
+        let said = match field("provider").filter(|name| !name.is_empty()) {
+            Some(provider) => format!("{said} (provider: {provider})"),
+            None => said,
+        };
         let message = match kind {
             Kind::Unauthorized => format!("Cursor did not accept the API key (401): {said}"),
             Kind::Forbidden => format!("The API key may not do this ({status}): {said}"),
@@ -582,10 +593,7 @@ impl Client {
     }
 
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.0
-            .key
-            .known()
-            .map_or_else(|| text.to_owned(), |key| key.redact(text))
+        self.0.key.redact(text)
     }
 
     fn shown(&self, body: &[u8]) -> String {

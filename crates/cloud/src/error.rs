@@ -214,10 +214,11 @@ impl fmt::Display for Error {
         f.write_str(inner.message.trim_end_matches('.'))?;
         if let Some(after) = inner.retry_after {
             write!(f, ". Try again in {} s", after.as_secs().max(1))?;
-        } else if let Some(url) = &inner.help_url {
-            write!(f, ". See {url}")?;
         } else if !inner.kind.advice().is_empty() {
             write!(f, ". {}", inner.kind.advice())?;
+        }
+        if let Some(url) = &inner.help_url {
+            write!(f, ". See {url}")?;
         }
         f.write_str(".")?;
         if let Some(id) = &inner.request_id {

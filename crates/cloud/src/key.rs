@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::process::Stdio;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::Mutex;
 
 use crate::error::{Error, Kind};
 
@@ -62,15 +63,22 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Where the key comes from. It is fetched once, at the first request.
+/// Where the key comes from. It is fetched at the first request, and kept until the API refuses it.
 #[derive(Debug)]
 pub struct KeySource {
     from: From,
     /// How long the command may take.
     limit: Duration,
-    key: OnceCell<Key>,
+    held: Mutex<Held>,
+    /// All keys so far, to leave them out of what is said.
+    known: std::sync::Mutex<Vec<Key>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    key: Option<Key>,
     /// When the command last failed, and how.
-    failed: Mutex<Option<(Instant, Error)>>,
+    failed: Option<(Instant, Error)>,
 }
 
 #[derive(Default)]
@@ -138,8 +146,8 @@ impl KeySource {
         Self {
             from,
             limit: COMMAND_LIMIT,
-            key: OnceCell::new(),
-            failed: Mutex::default(),
+            held: Mutex::default(),
+            known: std::sync::Mutex::default(),
         }
     }
 
@@ -147,39 +155,55 @@ impl KeySource {
     ///
     /// # Errors
     /// When there is none, or the command fails.
-    pub async fn key(&self) -> Result<&Key, Error> {
+    pub async fn key(&self) -> Result<Key, Error> {
         let began = Instant::now();
-        self.key
-            .get_or_try_init(|| async {
-                match &self.from {
-                    From::Nowhere => Err(Error::new(Kind::NoKey, "There is no Cursor API key")),
-                    From::Given(key) => key.clone(),
-                    From::Command(words) => self.ask(words, began).await,
-                }
-            })
-            .await
-    }
-
-    /// Runs the command; requests that waited for one that failed share its failure, and the user is not asked for each of them.
-    async fn ask(&self, words: &[String], began: Instant) -> Result<Key, Error> {
-        let mut failed = self.failed.lock().await;
-        if let Some((at, error)) = &*failed
+        let mut held = self.held.lock().await;
+        if let Some(key) = &held.key {
+            return Ok(key.clone());
+        }
+        // Requests that waited for a command that failed share its failure: the user is not asked for each of them.
+        if let Some((at, error)) = &held.failed
             && *at >= began
         {
             return Err(error.clone());
         }
-        let asked = ask(words, self.limit).await;
-        *failed = asked
-            .as_ref()
-            .err()
-            .map(|error| (Instant::now(), error.clone()));
-        asked
+        let found = match &self.from {
+            From::Nowhere => Err(Error::new(Kind::NoKey, "There is no Cursor API key")),
+            From::Given(key) => key.clone(),
+            From::Command(words) => ask(words, self.limit).await,
+        };
+        match found {
+            Ok(key) => {
+                self.known().push(key.clone());
+                held.key = Some(key.clone());
+                Ok(key)
+            }
+            Err(error) => {
+                held.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
     }
 
-    /// The key, when it is known already.
-    #[must_use]
-    pub fn known(&self) -> Option<&Key> {
-        self.key.get()
+    /// The API has refused this key: a command may have a newer one, and is asked at the next request.
+    pub(crate) async fn refused(&self, key: &Key) {
+        if matches!(self.from, From::Command(_)) {
+            let mut held = self.held.lock().await;
+            if held.key.as_ref() == Some(key) {
+                held.key = None;
+            }
+        }
+    }
+
+    /// The text without any key that was used.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let keys = self.known();
+        keys.iter()
+            .fold(text.to_owned(), |text, key| key.redact(&text))
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Vec<Key>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -123,6 +123,10 @@ pub struct RunStream {
     looks: usize,
     /// The run as it was when last asked for, once it is over.
     over: Option<Box<Run>>,
+    /// The server no longer keeps the events.
+    gone: bool,
+    /// The run is over, and the stream is asked for a last time.
+    last_try: bool,
     /// What comes next when `frames` is none.
     next: Next,
 }
@@ -202,6 +206,8 @@ impl RunStream {
             cuts: 0,
             looks: 0,
             over: None,
+            gone: false,
+            last_try: false,
             next: Next::Connect,
         }
     }
@@ -250,8 +256,16 @@ impl RunStream {
                         self.next = Next::Done;
                         return Some(Err(error));
                     }
-                    if self.over.is_some() {
+                    if self.over.is_none() {
+                        continue;
+                    }
+                    if self.next == Next::Look || self.gone {
                         self.finish();
+                    } else {
+                        // What happened while the stream could not be had is asked for once more.
+                        self.last_try = true;
+                        self.cuts = 0;
+                        self.next = Next::Connect;
                     }
                 }
             }
@@ -276,11 +290,13 @@ impl RunStream {
                 self.ask().await?;
                 if self.over.is_some() {
                     // Nothing was heard and nothing can be: the caller has to look elsewhere.
-                    if self.memory.newer.is_empty() && self.memory.older.is_empty() {
+                    let unheard = self.memory.newer.is_empty() && self.memory.older.is_empty();
+                    if unheard && !self.last_try {
                         return Err(error);
                     }
                     self.finish();
                 } else {
+                    self.gone = true;
                     self.next = Next::Poll;
                 }
                 Ok(())
@@ -375,7 +391,12 @@ impl RunStream {
     async fn cut(&mut self, retry_after: Option<Duration>) -> Result<(), Error> {
         self.cuts += 1;
         let resume = self.client.resume();
+        let went_on = self.over.is_none();
         self.ask().await?;
+        if went_on && self.over.is_some() {
+            // The tries so far were for a run that went on.
+            self.cuts = 1;
+        }
         // Of a run that is over nothing more comes: a second connection without anything new has said all there is.
         let tries = if self.over.is_some() {
             resume.tries.min(OVER_TRIES)

@@ -348,7 +348,8 @@ async fn flat_errors_and_errors_that_are_none() {
                 404,
                 &json!({ "error": { "code": "x", "message": "Gone", "helpUrl": "https://help.example", "provider": "p" } }),
             ),
-            "https://help.example",
+            // What to do, and where to read more.
+            "Gone (provider: p). It may have been deleted: refresh the list. See https://help.example.",
         ),
         (json(404, &json!([1])), "Not Found"),
     ] {

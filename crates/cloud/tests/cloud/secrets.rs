@@ -111,6 +111,44 @@ async fn a_command_that_fails_is_asked_once_for_those_that_wait() {
 }
 
 #[tokio::test]
+async fn a_command_is_asked_again_when_the_api_has_refused_its_key() {
+    let fake = fake(Options::default()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let ran = dir.path().join("ran");
+    // The first key was revoked meanwhile.
+    let old = "key_revoked_0123456789";
+    let script = format!(
+        "echo . >> {0}; if [ $(wc -l < {0}) = 1 ]; then echo {old}; else echo {KEY}; fi",
+        ran.display()
+    );
+    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    let client = Client::new(Config {
+        key: KeySource::command(words),
+        ..config(&fake)
+    })
+    .unwrap();
+    let (first, second, third) = tokio::join!(client.me(), client.models(), client.repositories());
+    for error in [first.unwrap_err(), second.unwrap_err(), third.unwrap_err()] {
+        assert_eq!(error.kind(), Kind::Unauthorized);
+    }
+    let (first, second, third) = tokio::join!(client.me(), client.models(), client.repositories());
+    first.unwrap();
+    second.unwrap();
+    third.unwrap();
+    assert_eq!(std::fs::read_to_string(&ran).unwrap().lines().count(), 2);
+    // An error that repeats the older one does not show it either.
+    fake.fault(Fault::once(
+        "/me",
+        What::Refuse {
+            status: 403,
+            code: old.to_owned(),
+            retry_after: None,
+        },
+    ));
+    assert_eq!(client.me().await.unwrap_err().code(), Some("[key]"));
+}
+
+#[tokio::test]
 async fn a_server_that_repeats_the_key_in_a_header_or_a_stream() {
     let raw = Raw::start(|asked, _| {
         if asked.line.ends_with("/stream") {

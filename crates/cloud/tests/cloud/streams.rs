@@ -145,6 +145,48 @@ async fn a_stream_that_cannot_be_had_is_polled() {
     );
 }
 
+/// A stream that cannot be had so often, and a run that ends then: all of it is heard in the end.
+async fn ends_after(failures: u32) {
+    let fake = fake(Options::default()).await;
+    let client = client(&fake);
+    let created = client.create(&ask("hang")).await.unwrap();
+    let (agent, run) = (created.agent.id.as_str(), created.run.id.as_str());
+    let broken = What::Refuse {
+        status: 502,
+        code: String::new(),
+        retry_after: None,
+    };
+    fake.fault(Fault {
+        times: failures,
+        ..Fault::once("/stream", broken)
+    });
+    let tries = || {
+        let requests = fake.requests();
+        let streams = requests.iter().filter(|one| one.path.ends_with("/stream"));
+        streams.count()
+    };
+    let stop = async {
+        while tries() < failures as usize {
+            tokio::time::sleep(ms(1)).await;
+        }
+        client.cancel(agent, run).await.unwrap();
+    };
+    let mut stream = client.stream(agent, run);
+    let ((heard, ended), ()) = tokio::join!(hear(&mut stream), stop);
+    assert_eq!(ended.unwrap().status, RunStatus::Cancelled, "{failures}");
+    let (all, _) = hear(&mut client.stream(agent, run)).await;
+    assert!(!all.is_empty());
+    assert_eq!(heard, all, "{failures}");
+}
+
+#[tokio::test]
+async fn what_happened_while_a_stream_could_not_be_had_is_heard_at_the_end() {
+    // While it is tried again, and when it is no longer tried: the first try and six more.
+    for failures in [3, 5, 7] {
+        ends_after(failures).await;
+    }
+}
+
 #[tokio::test]
 async fn a_stream_in_small_pieces() {
     let fake = fake(Options::default()).await;
