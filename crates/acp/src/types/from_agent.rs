@@ -12,7 +12,7 @@ use super::{
     ConfigOptions, Cost, CurrentMode, Diff, InitializeResponse, ListSessionsResponse,
     McpCapabilities, MessageChunk, Notice, Plan, PlanEntry, PromptCapabilities, PromptResponse,
     SessionCapabilities, SessionInfo, SessionInfoUpdate, SessionMessage, SessionMode, SessionModel,
-    SessionModels, SessionModes, SessionNotification, SessionResponse, SessionUpdate,
+    SessionModels, SessionModes, SessionNotification, SessionResponse, SessionUpdate, StateUpdate,
     SubagentState, SubagentUpdate, TerminalLogin, TokenUsage, ToolCall, ToolContent, ToolLocation,
     UsageUpdate,
 };
@@ -409,6 +409,7 @@ impl Serialize for SessionUpdate {
             Self::Notice(notice) => notice.write(writer),
             Self::Compaction(compaction) => compaction.write(writer),
             Self::CompactionSummaryChunk(chunk) => chunk.write(writer),
+            Self::State(state) => state.write(writer),
             Self::Subagent(update) => update.write(writer),
             Self::SessionMessage(message) => message.write("session_message", writer),
             Self::SessionMessageChunk(message) => message.write("session_message_chunk", writer),
@@ -567,6 +568,18 @@ impl Notice {
             .field("severity", &self.severity)?
             .field("title", &self.title)?
             .option("description", self.description.as_ref())?
+            .meta(self.meta.as_ref())?
+            .extra(&self.extra)
+    }
+}
+
+impl StateUpdate {
+    fn write<S: Serializer>(&self, writer: Writer<S>) -> Result<Writer<S>, S::Error> {
+        writer
+            .field("sessionUpdate", "state_update")?
+            .field("state", &self.state)?
+            .option("stopReason", self.stop_reason.as_ref())?
+            .option("error", self.error.as_ref())?
             .meta(self.meta.as_ref())?
             .extra(&self.extra)
     }

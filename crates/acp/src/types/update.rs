@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{ConfigOption, ContentBlock, SessionId, SessionMessage, SubagentUpdate, ToolCall};
+use super::{
+    ConfigOption, ContentBlock, SessionId, SessionMessage, StopReason, SubagentUpdate, ToolCall,
+};
 use crate::lenient::{Fields, FromValue, Object, Patch, Unknown, string_enum};
 
 /// The params of `session/update`.
@@ -67,6 +69,8 @@ pub enum SessionUpdate {
     Compaction(CompactionUpdate),
     /// `compaction_summary_chunk`.
     CompactionSummaryChunk(CompactionSummaryChunk),
+    /// `state_update`: whether the agent works, of a session that it goes on with by itself.
+    State(StateUpdate),
     /// `subagent_update`, `subagent_spawned`, `subagent_state_update`.
     Subagent(Box<SubagentUpdate>),
     /// `session_message`: a whole message between sessions.
@@ -97,6 +101,7 @@ impl FromValue for SessionUpdate {
             "notice" => read(rest, Self::Notice),
             "compaction_update" => read(rest, Self::Compaction),
             "compaction_summary_chunk" => read(rest, Self::CompactionSummaryChunk),
+            "state_update" => read(rest, Self::State),
             form @ ("subagent_update" | "subagent_spawned" | "subagent_state_update") => {
                 SubagentUpdate::from_value(rest).map(|mut update| {
                     update.draft = form != "subagent_update";
@@ -454,6 +459,49 @@ string_enum!(
         Warning = "warning",
         /// It went wrong.
         Error = "error",
+    }
+);
+
+/// Whether the agent works.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateUpdate {
+    /// How it is.
+    pub state: SessionState,
+    /// Why it stopped.
+    pub stop_reason: Option<StopReason>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// `_meta`.
+    pub meta: Option<Object>,
+    /// Fields this type does not know.
+    pub extra: Object,
+}
+
+impl FromValue for StateUpdate {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        let mut fields = Object::from_value(value)?;
+        match fields.take("state") {
+            Some(state) => Ok(Self {
+                state,
+                stop_reason: fields.take("stopReason"),
+                error: fields.take("error"),
+                meta: fields.meta(),
+                extra: fields,
+            }),
+            None => Err(Value::Object(fields)),
+        }
+    }
+}
+
+string_enum!(
+    /// How a session is.
+    SessionState {
+        /// The agent works.
+        Running = "running",
+        /// It works, and needs something of the user.
+        RequiresAction = "requires_action",
+        /// It does not.
+        Idle = "idle",
     }
 );
 

@@ -130,6 +130,7 @@ impl Survey {
             SessionUpdate::Notice(update) => self.extra(&kind, &update.extra),
             SessionUpdate::Compaction(update) => self.extra(&kind, &update.extra),
             SessionUpdate::CompactionSummaryChunk(update) => self.extra(&kind, &update.extra),
+            SessionUpdate::State(update) => self.extra(&kind, &update.extra),
             SessionUpdate::Subagent(update) => self.extra(&kind, &update.extra),
             SessionUpdate::SessionMessage(message)
             | SessionUpdate::SessionMessageChunk(message) => self.extra(&kind, &message.extra),

@@ -81,6 +81,24 @@ async fn the_users_words_come_from_the_conversation_when_the_events_lack_them() 
     );
 }
 
+#[tokio::test]
+async fn a_run_without_events_has_its_last_words() {
+    let raw = Raw::start(move |asked, _| {
+        let run = json!({ "id": "run-1", "status": "FINISHED", "result": "All done." });
+        let path = asked.line.trim_start_matches("GET ");
+        match path.trim_start_matches(AGENT) {
+            "" => json(200, &json!({ "id": "bc-1", "status": "IDLE" })),
+            "/runs?limit=100" => json(200, &json!({ "items": [run] })),
+            "/runs/run-1" => json(200, &run),
+            "/runs/run-1/stream" => events("event: done\ndata: {}\n\n"),
+            _ => json(404, &json!({})),
+        }
+    })
+    .await;
+    let last = ("agent_message_chunk".to_owned(), "All done.".to_owned());
+    assert_eq!(load(&raw.url).await, [last]);
+}
+
 /// Streams that were opened so far.
 fn streams(fake: &Fake) -> usize {
     let requests = fake.requests();

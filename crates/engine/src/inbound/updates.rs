@@ -212,6 +212,7 @@ impl Engine {
         match change {
             Changed::Call(call) => self.see_to_call(key, call),
             Changed::Tell { level, text } => self.tell(key, level, text),
+            Changed::State(news) => self.on_state(key, &news),
             Changed::Unknown { kind } => self.log("info", format!("unknown update {kind}")),
         }
     }

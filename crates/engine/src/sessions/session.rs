@@ -175,8 +175,8 @@ pub enum OptionValue {
 #[derive(Debug)]
 pub struct Turn {
     pub number: u64,
-    /// The call of `session/prompt`.
-    pub call: CallId,
+    /// The call of `session/prompt`; none when the agent began it by itself.
+    pub call: Option<CallId>,
     /// What was asked, to know an echo of it.
     pub text: String,
     /// When it began.

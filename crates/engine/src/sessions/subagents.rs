@@ -672,5 +672,6 @@ pub(crate) fn is_work(update: &SessionUpdate) -> bool {
             | SessionUpdate::ConfigOptions(_)
             | SessionUpdate::SessionInfo(_)
             | SessionUpdate::Usage(_)
+            | SessionUpdate::State(_)
     )
 }

@@ -218,7 +218,7 @@ impl Engine {
             let text = prompt.spec.text;
             session.turn = Some(Turn {
                 number: turn,
-                call,
+                call: Some(call),
                 text,
                 started_ms: now,
                 cancelling: false,
@@ -283,11 +283,52 @@ impl Engine {
             return;
         };
         turn.stuck = true;
+        if turn.call.is_none() {
+            // No answer is owed for it: what waits is sent.
+            self.end_turn(key, "cancelled", None, None);
+            return self.send_next(key);
+        }
         let text = format!(
             "{name} does not end the cancelled turn\n  :CursorAgent restart restarts it and continues this conversation"
         );
         self.add_notice(key, Level::Warning, "agent", text.clone());
         self.tell(key, "warn", text);
+    }
+
+    /// The agent works without having been asked by us, or has stopped: a turn like any other, without a prompt.
+    pub(crate) fn on_state(&mut self, key: Key, news: &wire::StateUpdate) {
+        let now = self.now.wall_ms;
+        let Some(session) = self.sessions.get_mut(&key) else {
+            return;
+        };
+        match (&news.state, &session.turn) {
+            (wire::SessionState::Running | wire::SessionState::RequiresAction, None)
+                if session.phase == Phase::Ready =>
+            {
+                session.transcript.end_turn(now);
+                session.turns += 1;
+                session.error = None;
+                session.turn = Some(Turn {
+                    number: session.turns,
+                    call: None,
+                    text: String::new(),
+                    started_ms: now,
+                    cancelling: false,
+                    stuck: false,
+                });
+                self.event(key, "CursorAgentTurnStart", json!({}));
+            }
+            (wire::SessionState::Idle, Some(turn)) if turn.call.is_none() => {
+                let reason = match (&news.error, &news.stop_reason) {
+                    (Some(_), _) => "error",
+                    (None, Some(reason)) => reason.as_str(),
+                    (None, None) => "end_turn",
+                };
+                self.end_turn(key, reason, None, news.error.clone());
+                self.send_next(key);
+            }
+            _ => {}
+        }
     }
 
     /// `session/prompt` was answered.

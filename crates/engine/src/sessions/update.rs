@@ -45,6 +45,8 @@ pub enum Changed {
     Call(ChangedCall),
     /// The user is to hear this at once.
     Tell { level: &'static str, text: String },
+    /// The agent works by itself, or no longer.
+    State(wire::StateUpdate),
     /// A kind of update that is not known here.
     Unknown { kind: String },
 }
@@ -108,7 +110,8 @@ pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed
             session.chunk(Voice::Thought, chunk, parent, now_ms);
         }
         SessionUpdate::UserMessageChunk(chunk) if !discard => {
-            let prompt = session.turn.as_ref().map(|turn| turn.text.as_str());
+            let asked = session.turn.as_ref().filter(|turn| turn.call.is_some());
+            let prompt = asked.map(|turn| turn.text.as_str());
             if parent.is_some() || !is_echo(prompt, &chunk) {
                 session.chunk(Voice::User, chunk, parent, now_ms);
             }
@@ -162,6 +165,10 @@ pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed
             let tell = notify.map(|level| Changed::Tell { level, text });
             return tell.into_iter().collect();
         }
+        SessionUpdate::State(news) if parent.is_none() && !discard => {
+            return vec![Changed::State(news)];
+        }
+        SessionUpdate::State(_) => {}
         SessionUpdate::Compaction(news) => session.compaction(parent, news, now_ms),
         SessionUpdate::CompactionSummaryChunk(chunk) => {
             let text = block_text(&chunk.content);

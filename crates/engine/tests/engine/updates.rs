@@ -294,6 +294,57 @@ fn notice() {
 }
 
 #[test]
+fn state_update() {
+    let (mut world, key) = World::plain();
+    let state = |state: &str, more: Value| {
+        let mut update = json!({ "sessionUpdate": "state_update", "state": state });
+        if let (Some(update), Some(more)) = (update.as_object_mut(), more.as_object()) {
+            update.extend(more.clone());
+        }
+        update
+    };
+    // The agent goes on by itself: that is a turn, and what is asked meanwhile waits for its end.
+    world.update("s-1", state("running", json!({})));
+    assert_eq!(world.state(key), "running");
+    world.update("s-1", text_chunk("user_message_chunk", "asked elsewhere"));
+    world.say("s-1", "an answer");
+    world.queue(key, "and then?");
+    assert_eq!(world.all_sent("session/prompt").len(), 0);
+    world.update("s-1", state("idle", json!({ "stopReason": "end_turn" })));
+    let prompt = world.take("session/prompt");
+    assert_eq!(
+        world.texts(key),
+        [
+            "user: asked elsewhere",
+            "agent: an answer",
+            "user: and then?"
+        ]
+    );
+    // A turn of ours ends with its own answer.
+    world.update("s-1", state("running", json!({})));
+    world.update("s-1", state("idle", json!({})));
+    assert_eq!(world.state(key), "running");
+    world.end_turn(&prompt, "end_turn");
+    assert_eq!(world.state(key), "idle");
+    // It can fail, and it can be stopped.
+    world.update("s-1", state("running", json!({})));
+    world.update("s-1", state("idle", json!({ "error": "no more money" })));
+    assert_eq!(world.texts(key)[3..], ["notice: no more money"]);
+    world.update("s-1", state("running", json!({})));
+    world.act(|engine| engine.cancel(key)).unwrap();
+    world.take("session/cancel");
+    world.update("s-1", state("idle", json!({ "stopReason": "cancelled" })));
+    assert_eq!(world.texts(key)[4..], ["notice: cancelled"]);
+    // An agent that does not say that it stopped is not waited for.
+    world.update("s-1", state("running", json!({})));
+    world.act(|engine| engine.cancel(key)).unwrap();
+    world.queue(key, "are you there?");
+    world.advance(5_000);
+    world.take("session/prompt");
+    assert_eq!(world.state(key), "running");
+}
+
+#[test]
 fn compaction_update_and_compaction_summary_chunk() {
     let (mut world, key) = World::plain();
     let compaction = |status: &str| json!({ "sessionUpdate": "compaction_update", "compactionId": "c", "status": status });

@@ -3,7 +3,7 @@
 //! Loading a session replays the agent's runs and goes on live; a prompt is a follow-up, or creates the agent where the session is new;
 //! cancelling stops the run.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -20,10 +20,15 @@ use crate::git;
 use crate::stdio::{self, Peers, rpc_error};
 use crate::updates;
 
+/// Only Neovim is told of states: other clients may take an update they do not know for a mistake.
+const CLIENT: &str = "cursor-agent.nvim";
+
 struct Server {
     client: Client,
     peers: Peers,
     sessions: RefCell<HashMap<String, Rc<Session>>>,
+    /// The client shows a run that it did not ask for as a turn.
+    knows_states: Cell<bool>,
     tasks: RefCell<JoinSet<()>>,
 }
 
@@ -48,6 +53,7 @@ pub async fn serve(client: Client) -> std::io::Result<()> {
                 client: client.clone(),
                 peers: peers.clone(),
                 sessions: RefCell::default(),
+                knows_states: Cell::default(),
                 tasks: RefCell::default(),
             })
         }));
@@ -112,16 +118,20 @@ impl Server {
         params: Value,
     ) -> Option<Result<Value, RpcError>> {
         Some(match method {
-            methods::INITIALIZE => Ok(json!({
-                "protocolVersion": 1,
-                "agentCapabilities": {
-                    "loadSession": true,
-                    "promptCapabilities": { "image": true, "embeddedContext": true },
-                    "sessionCapabilities": { "list": {}, "close": {} },
-                },
-                "agentInfo": { "name": "cursor-agent-cloud", "title": "Cursor cloud", "version": env!("CARGO_PKG_VERSION") },
-                "authMethods": [],
-            })),
+            methods::INITIALIZE => {
+                self.knows_states
+                    .set(params["clientInfo"]["name"] == CLIENT);
+                Ok(json!({
+                    "protocolVersion": 1,
+                    "agentCapabilities": {
+                        "loadSession": true,
+                        "promptCapabilities": { "image": true, "embeddedContext": true },
+                        "sessionCapabilities": { "list": {}, "close": {} },
+                    },
+                    "agentInfo": { "name": "cursor-agent-cloud", "title": "Cursor cloud", "version": env!("CARGO_PKG_VERSION") },
+                    "authMethods": [],
+                }))
+            }
             methods::SESSION_NEW => {
                 let id = cloud::new_agent_id();
                 self.open(&id, &params, false);
@@ -217,19 +227,34 @@ impl Server {
         *session.run.borrow_mut() = Some(run.id.clone());
         let turn = session.turn.lock().await;
         self.peers.answer(ticket, Ok(json!({})));
+        self.say_state(session, json!({ "state": "running" }));
         let place = (&mut talk, over.len(), runs.len());
         let end = self.follow(session, &run.id, Some(place)).await;
         *session.run.borrow_mut() = None;
         drop(turn);
-        match end {
-            Ok(run) => {
-                if let Some(why) = updates::ending(&run) {
-                    self.say(session, &notice("error", &why));
-                }
+        let (reason, why) = match &end {
+            Ok(run) if run.status == RunStatus::Cancelled => ("cancelled", None),
+            Ok(run) => ("end_turn", updates::ending(run)),
+            Err(error) => ("end_turn", Some(error.to_string())),
+        };
+        if self.knows_states.get() {
+            let mut idle = json!({ "state": "idle", "stopReason": reason });
+            if let Some(why) = why {
+                idle["error"] = json!(why);
             }
-            Err(error) => self.say(session, &notice("error", &error.to_string())),
+            self.say_state(session, idle);
+        } else if let Some(why) = why {
+            self.say(session, &notice("error", &why));
         }
         Ok(())
+    }
+
+    /// Whether a run that the client did not ask for goes on.
+    fn say_state(&self, session: &Session, mut state: Value) {
+        if self.knows_states.get() {
+            state["sessionUpdate"] = json!("state_update");
+            self.say(session, &state);
+        }
     }
 
     /// A run that has ended: by its events, or, where they are no longer kept, by the words of the conversation.
@@ -279,10 +304,12 @@ impl Server {
     ) -> Result<Run, Error> {
         let prompted = place.is_none();
         let mut place = place;
+        let mut heard = false;
         let mut stream = self.client.stream(&session.id, run);
         while let Some(event) = stream.next().await {
             match event? {
                 Event::Update(update) => {
+                    heard = true;
                     if matches!(update, Update::UserMessage(_)) {
                         place = None;
                     } else if !matches!(update, Update::Other(..))
@@ -299,7 +326,12 @@ impl Server {
                         self.say(session, &update);
                     }
                 }
-                Event::Ended(run) => return Ok(*run),
+                Event::Ended(run) => {
+                    if !heard {
+                        self.say_result(session, &run, place).await;
+                    }
+                    return Ok(*run);
+                }
                 Event::Status(_) | Event::Interrupted(_) => {}
             }
         }
@@ -307,6 +339,26 @@ impl Server {
             Kind::Malformed,
             "The stream ended before the run did",
         ))
+    }
+
+    /// A run whose events could not be had: what the conversation has of it, or its last words.
+    async fn say_result(
+        &self,
+        session: &Session,
+        run: &Run,
+        place: Option<(&mut Talk, usize, usize)>,
+    ) {
+        let mut messages = match place {
+            Some((talk, number, count)) => talk.of_run(self, session, number, count).await,
+            None => Vec::new(),
+        };
+        let answered = |message: &Value| message["sessionUpdate"] == "agent_message_chunk";
+        if let (false, Some(result)) = (messages.iter().any(answered), &run.result) {
+            messages.push(updates::of_message("assistant_message", result));
+        }
+        for message in &messages {
+            self.say(session, message);
+        }
     }
 
     async fn prompt(
