@@ -839,7 +839,7 @@ function M.agent(name)
   name = name or config.agent
   local agent = config.agents[name]
   if agent and name == "cloud" then
-    local env = vim.tbl_extend("force", require("cursor_agent.cloud.env").of(config.cloud), agent.env or {})
+    local env = vim.tbl_extend("force", require("cursor_agent.cloud.env").all(config.cloud), agent.env or {})
     agent = vim.tbl_extend("force", agent, { env = env })
   elseif agent and config.cloud.mcp then
     agent = vim.tbl_extend("force", agent, {

@@ -38,8 +38,8 @@
 --   agents/      presets, control, lookup, login, sign_in, account, approval, status, failure, welcome (when one is missing),
 --                protocol_log
 --   mcp/         `:CursorAgent mcp`: view, edit, cli
---   cloud/       `:CursorAgent cloud`: dashboard, rows, new, watch, git, demo; client is the companion program, server the one for
---                MCP, env what both are given
+--   cloud/       `:CursorAgent cloud`: dashboard, rows, conversation, new, watch, git, demo; client is the companion program, server
+--                the one for MCP, env what both are given
 --   install/     how the library gets to the user: steps, release, platform, download, sha256, probe, task
 --
 -- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.

@@ -22,6 +22,9 @@ const GOOD_FOR: Duration = Duration::from_secs(600);
 /// For this long a key that the API has refused is refused here, and one it could not answer for is let in.
 const UNSURE_FOR: Duration = Duration::from_secs(10);
 
+/// The API has this long to answer for a key; then the request goes on.
+const CHECK_LIMIT: Duration = Duration::from_secs(3);
+
 /// Why a request is refused, with 401.
 pub type Why = &'static str;
 
@@ -60,10 +63,11 @@ impl Bearers {
         let accepted = match asked {
             Some((until, accepted)) if Instant::now() < until => accepted,
             _ => {
-                let (accepted, lasts) = match crate::agents::me(&account.client).await {
-                    Ok(_) => (true, GOOD_FOR),
-                    Err(error) if error.kind() == Kind::Unauthorized => (false, UNSURE_FOR),
-                    Err(_) => (true, UNSURE_FOR),
+                let check = crate::agents::me(&account.client);
+                let (accepted, lasts) = match tokio::time::timeout(CHECK_LIMIT, check).await {
+                    Ok(Ok(_)) => (true, GOOD_FOR),
+                    Ok(Err(error)) if error.kind() == Kind::Unauthorized => (false, UNSURE_FOR),
+                    Ok(Err(_)) | Err(_) => (true, UNSURE_FOR),
                 };
                 if let Some(known) = self.lock().get_mut(&hash) {
                     known.asked = Some((Instant::now() + lasts, accepted));

@@ -36,6 +36,9 @@ local M = {}
 
 local process ---@type cursor_agent.cloud.Process?
 
+---How often the program was started: another one may have another key.
+M.starts = 0
+
 ---@return string
 local function program()
   return paths.root() .. "/lib/cursor-agent-cloud"
@@ -84,7 +87,8 @@ end
 local function start()
   local env = variables.of(config.get().cloud)
   local demo = M.is_demo()
-  local signature = demo and "demo" or vim.inspect(env)
+  -- A key that was set since, say with `:let $CURSOR_API_KEY`, takes effect at the next question.
+  local signature = demo and "demo" or vim.inspect(variables.all(config.get().cloud))
   if process and process.signature == signature then
     return process
   end
@@ -137,6 +141,7 @@ local function start()
   end
   this.system = system
   process = this --[[@as cursor_agent.cloud.Process]]
+  M.starts = M.starts + 1
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_cloud", {}),
     desc = "cursor-agent: end the program for cloud agents",

@@ -38,6 +38,7 @@ local AGES_MS = 20000
 ---@field loading boolean
 ---@field problem string?
 ---@field me string?
+---@field me_of integer? which start of the program said so
 ---@field skew_ms number the server's clock less ours
 ---@field widest integer the longest name of a repository, in cells
 ---@field drawing integer a number for each drawing: an old one stops
@@ -445,7 +446,8 @@ function M.refresh()
     wanted = row.id == id and i or wanted
   end
   load(nil, { list = {}, by_id = {}, wanted = wanted })
-  if not view.me then
+  if not view.me or view.me_of ~= client.starts then
+    view.me_of = client.starts
     client.request("me", {}, function(me)
       view.me = me and (me.userEmail or me.apiKeyName):gsub("%c", " ")
       draw_edges()

@@ -2,6 +2,25 @@
 
 local M = {}
 
+---Variables that say how the API is reached. The environment's own are passed on.
+M.NAMES = {
+  "CURSOR_API_KEY",
+  "CURSOR_API_KEY_COMMAND",
+  "CURSOR_API_URL",
+  "CURSOR_BACKEND_URL",
+  "CURSOR_TEAM_ID",
+  "ALL_PROXY",
+  "HTTPS_PROXY",
+  "HTTP_PROXY",
+  "NO_PROXY",
+  "all_proxy",
+  "https_proxy",
+  "http_proxy",
+  "no_proxy",
+  "SSL_CERT_DIR",
+  "SSL_CERT_FILE",
+}
+
 ---Where the embedded fake is, once it runs.
 ---@type string?
 M.demo_url = nil
@@ -25,6 +44,17 @@ function M.of(cloud)
     env.CURSOR_API_KEY_COMMAND = vim.json.encode(cloud.api_key)
   end
   return env
+end
+
+---All of them, the environment's own where the options say nothing.
+---@param cloud { url: string?, api_key: (string|string[])? } the options
+---@return table<string, string>
+function M.all(cloud)
+  local values = {} ---@type table<string, string>
+  for _, name in ipairs(M.NAMES) do
+    values[name] = vim.env[name]
+  end
+  return vim.tbl_extend("force", values, M.of(cloud))
 end
 
 return M

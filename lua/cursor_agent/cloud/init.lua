@@ -1,6 +1,7 @@
 -- `:CursorAgent cloud …` and the keys of the dashboard: what is done with a cloud agent.
 
 local client = require("cursor_agent.cloud.client")
+local conversation = require("cursor_agent.cloud.conversation")
 local dashboard = require("cursor_agent.cloud.dashboard")
 local notify = require("cursor_agent.notify")
 local rows = require("cursor_agent.cloud.rows")
@@ -12,17 +13,20 @@ local function failed(message)
   notify.notify(message or "it failed without a reason", "error")
 end
 
----The row of an agent: the one that is known, or asked for.
+---The row of an agent: the one that is known where that is enough, or as it is now. It may have pushed a branch, or opened a pull
+---request, since it was listed.
 ---@param id string
+---@param enough fun(row: cursor_agent.cloud.Row): boolean
 ---@param work fun(row: cursor_agent.cloud.Row)
-local function with_row(id, work)
+local function with_row(id, enough, work)
   local known = dashboard.known(id)
-  if known and known.state ~= "loading" then
+  if known and known.state ~= "loading" and enough(known) then
     work(known)
     return
   end
   client.request("get", { id = id }, function(row, message)
     if row then
+      dashboard.on_rows({ rows = { row } })
       work(row)
     else
       failed(message)
@@ -52,7 +56,7 @@ function verbs.open(id)
       failed(message)
       return
     end
-    notify.report(require("cursor_agent.chat.sessions").load(id, { agent = "cloud" }))
+    notify.report(conversation.open(id))
   end)
 end
 
@@ -70,6 +74,7 @@ function verbs.follow(id, text)
       end
       unsent[id] = nil
       dashboard.on_rows({ rows = { row } })
+      conversation.catch_up(id)
       notify.notify(("sent to “%s”"):format(row.name), "info")
     end)
   end
@@ -119,7 +124,10 @@ function verbs.unarchive(id)
 end
 
 function verbs.delete(id)
-  with_row(id, function(row)
+  local function has_name()
+    return true
+  end
+  with_row(id, has_name, function(row)
     local question = ("Delete the cloud agent “%s” (%s) for good?"):format(row.name, row.id)
     local answer = vim.fn.confirm(question, "&Yes\n&No", 2)
     -- Else the question and the next message together ask for <CR>.
@@ -139,8 +147,13 @@ function verbs.delete(id)
   end)
 end
 
+---@return boolean
+local function never()
+  return false
+end
+
 function verbs.diff(id)
-  with_row(id, function(row)
+  with_row(id, never, function(row)
     require("cursor_agent.cloud.git").diff(row, function(diff, why)
       if not diff then
         failed(why)
@@ -154,7 +167,7 @@ function verbs.diff(id)
 end
 
 function verbs.checkout(id)
-  with_row(id, function(row)
+  with_row(id, never, function(row)
     require("cursor_agent.cloud.git").checkout(row, function(branch, why)
       if branch then
         local where = client.is_demo() and " in the demo's own clone" or ""
@@ -168,7 +181,10 @@ end
 
 ---Opens the pull request, or the agent's page.
 function verbs.browse(id)
-  with_row(id, function(row)
+  local function has_request(row)
+    return row.pr ~= nil
+  end
+  with_row(id, has_request, function(row)
     local address = row.pr or row.url
     -- The address is the server's word: a file or a program is not for the browser.
     if not (address or ""):find("^https?://") then

@@ -219,6 +219,11 @@ end
 ---@param name string of the buffer
 local function edit(new, name)
   local scratch = require("cursor_agent.window.scratch")
+  -- What was typed there, or is being sent, is not replaced.
+  if scratch.enter_changed(name) then
+    notify.notify("this was not sent yet: <C-s> or :w sends it, :q! drops it", "info")
+    return
+  end
   local lines = as_lines(new)
   local buf = scratch.open(lines, { name = name, filetype = "markdown", modifiable = true })
   local sending = false
@@ -244,6 +249,9 @@ local function edit(new, name)
       end
     end)
     sending = sending and sent or false
+    if sending then
+      vim.bo[buf].modified = true
+    end
   end
   scratch.on_write(buf, "cursor-agent: start the cloud agent", send)
   for _, mode in ipairs({ "n", "i" }) do

@@ -4,25 +4,6 @@ local M = {}
 
 M.NAME = "cursor-cloud"
 
--- Agents start MCP servers with an environment of their own, in which these may be missing.
-local PASSED = {
-  "CURSOR_API_KEY",
-  "CURSOR_API_KEY_COMMAND",
-  "CURSOR_API_URL",
-  "CURSOR_BACKEND_URL",
-  "CURSOR_TEAM_ID",
-  "ALL_PROXY",
-  "HTTPS_PROXY",
-  "HTTP_PROXY",
-  "NO_PROXY",
-  "all_proxy",
-  "https_proxy",
-  "http_proxy",
-  "no_proxy",
-  "SSL_CERT_DIR",
-  "SSL_CERT_FILE",
-}
-
 ---These servers and ours, unless one of them has its name.
 ---@param servers table[] as in session/new
 ---@param cloud { url: string?, api_key: (string|string[])? } the options
@@ -33,11 +14,8 @@ function M.added(servers, cloud)
       return servers
     end
   end
-  local values = {} ---@type table<string, string>
-  for _, name in ipairs(PASSED) do
-    values[name] = vim.env[name]
-  end
-  values = vim.tbl_extend("force", values, require("cursor_agent.cloud.env").of(cloud))
+  -- Agents start MCP servers with an environment of their own, in which these may be missing.
+  local values = require("cursor_agent.cloud.env").all(cloud)
   local env = {} ---@type { name: string, value: string }[]
   for name, value in vim.spairs(values) do
     env[#env + 1] = { name = name, value = value }

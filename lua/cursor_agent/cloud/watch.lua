@@ -1,6 +1,7 @@
 -- Cloud agents that work: followed by the companion program, and told of when they end or ask.
 
 local client = require("cursor_agent.cloud.client")
+local conversation = require("cursor_agent.cloud.conversation")
 local events = require("cursor_agent.bridge.events")
 local rows = require("cursor_agent.cloud.rows")
 
@@ -97,14 +98,6 @@ function M.forget(id)
   changed()
 end
 
----Whether the user is looking at the conversation.
----@param id string
----@return boolean
-local function in_view(id)
-  local chat = require("cursor_agent.chat.registry").find(id)
-  return chat ~= nil and require("cursor_agent.chat.layout").chat_window(chat) ~= nil
-end
-
 ---@param row cursor_agent.cloud.Row
 local function say_question(row)
   local format = require("cursor_agent.render.format")
@@ -118,7 +111,7 @@ function M.asked(row)
   if watched[row.id] then
     asking[row.id] = true
     changed()
-    if not in_view(row.id) then
+    if not conversation.in_view(row.id) then
       say_question(row)
     end
   end
@@ -135,7 +128,10 @@ function M.ended(params)
   asking[row.id] = row.state == "asks" or nil
   tell_program()
   changed()
-  if row.state == "stopped" or in_view(row.id) then
+  -- A chat tells of its turns itself, of those that were begun elsewhere too.
+  conversation.catch_up(row.id)
+  local told = conversation.in_view(row.id) or (row.state ~= "asks" and conversation.chat(row.id) ~= nil)
+  if row.state == "stopped" or told then
     return
   end
   local format = require("cursor_agent.render.format")

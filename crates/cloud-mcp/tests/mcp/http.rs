@@ -322,4 +322,12 @@ async fn a_key_is_shown_to_the_api_once() {
         ..Fault::default()
     });
     assert_eq!(server.get("/health").await.0, 200);
+    // Nor does one that never answers.
+    let server = HttpServer::start(command(&fake.url())).await;
+    fake.heal();
+    fake.fault(Fault {
+        what: What::Hang,
+        ..Fault::default()
+    });
+    assert_eq!(server.get("/health").await.0, 200);
 }

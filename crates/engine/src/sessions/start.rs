@@ -316,7 +316,6 @@ impl Engine {
 
     /// A replay is over once nothing has come for a while.
     pub(crate) fn on_replay_timer(&mut self, key: Key, heard: u64) {
-        let now = self.now().wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
@@ -331,12 +330,20 @@ impl Engine {
             });
             return;
         }
-        session.phase = Phase::Ready;
-        session.replay = None;
-        session.transcript.end_turn(now);
+        self.end_replay(key);
+        self.set_wanted(key);
+    }
+
+    /// What comes from now on is new.
+    pub(crate) fn end_replay(&mut self, key: Key) {
+        let now = self.now().wall_ms;
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.phase = Phase::Ready;
+            session.replay = None;
+            session.transcript.end_turn(now);
+        }
         self.reconcile(key);
         self.look_for_context(key);
-        self.set_wanted(key);
     }
 
     /// Sets what was wanted, one thing after the other: which options there are depends on the model. Then the

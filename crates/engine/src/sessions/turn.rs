@@ -297,26 +297,22 @@ impl Engine {
 
     /// The agent works without having been asked by us, or has stopped: a turn like any other, without a prompt.
     pub(crate) fn on_state(&mut self, key: Key, news: &wire::StateUpdate) {
-        let now = self.now.wall_ms;
-        let Some(session) = self.sessions.get_mut(&key) else {
+        let Some(session) = self.sessions.get(&key) else {
             return;
         };
+        let loading = matches!(session.phase, Phase::Loading { .. });
+        let answered = loading && session.session_id.is_some();
         match (&news.state, &session.turn) {
             (wire::SessionState::Running | wire::SessionState::RequiresAction, None)
-                if session.phase == Phase::Ready =>
+                if answered || session.phase == Phase::Ready =>
             {
-                session.transcript.end_turn(now);
-                session.turns += 1;
-                session.error = None;
-                session.turn = Some(Turn {
-                    number: session.turns,
-                    call: None,
-                    text: String::new(),
-                    started_ms: now,
-                    cancelling: false,
-                    stuck: false,
-                });
-                self.event(key, "CursorAgentTurnStart", json!({}));
+                if answered {
+                    self.end_replay(key);
+                }
+                self.begin_turn_of_agent(key);
+                if answered {
+                    self.set_wanted(key);
+                }
             }
             (wire::SessionState::Idle, Some(turn)) if turn.call.is_none() => {
                 let reason = match (&news.error, &news.stop_reason) {
@@ -329,6 +325,24 @@ impl Engine {
             }
             _ => {}
         }
+    }
+
+    fn begin_turn_of_agent(&mut self, key: Key) {
+        let now = self.now.wall_ms;
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.transcript.end_turn(now);
+            session.turns += 1;
+            session.error = None;
+            session.turn = Some(Turn {
+                number: session.turns,
+                call: None,
+                text: String::new(),
+                started_ms: now,
+                cancelling: false,
+                stuck: false,
+            });
+        }
+        self.event(key, "CursorAgentTurnStart", json!({}));
     }
 
     /// `session/prompt` was answered.

@@ -75,6 +75,9 @@ pub struct ChangedCall {
 
 /// Takes an update into a session.
 pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed> {
+    if let (SessionUpdate::State(news), None) = (&update.news, update.parent) {
+        return vec![Changed::State(news.clone())];
+    }
     if session.shadow.is_some() && session.is_replaying() {
         return apply_aside(session, update, now);
     }
@@ -165,9 +168,7 @@ pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed
             let tell = notify.map(|level| Changed::Tell { level, text });
             return tell.into_iter().collect();
         }
-        SessionUpdate::State(news) if parent.is_none() && !discard => {
-            return vec![Changed::State(news)];
-        }
+        // A subagent's says nothing of the session; the session's own was seen to above.
         SessionUpdate::State(_) => {}
         SessionUpdate::Compaction(news) => session.compaction(parent, news, now_ms),
         SessionUpdate::CompactionSummaryChunk(chunk) => {

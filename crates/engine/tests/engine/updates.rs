@@ -1,6 +1,7 @@
 //! Every kind of `session/update`, and what of it the user sees.
 
 use engine::ids::Key;
+use engine::sessions::session::Wanted;
 use serde_json::{Value, json};
 
 use crate::kit::{World, text_chunk};
@@ -335,6 +336,25 @@ fn state_update() {
     world.take("session/cancel");
     world.update("s-1", state("idle", json!({ "stopReason": "cancelled" })));
     assert_eq!(world.texts(key)[4..], ["notice: cancelled"]);
+    // A session that goes on while it is loaded: with the answer the replay is over, and what comes then is new.
+    let (spec, profile) = (world.spec(), world.profile.take());
+    let wanted = Wanted {
+        load: Some("s-9".to_owned()),
+        ..Wanted::default()
+    };
+    let loaded = world.act(|engine| engine.open(spec, wanted)).unwrap();
+    let load = world.take("session/load");
+    world.update("s-9", state("running", json!({})));
+    assert_ne!(world.state(loaded), "running");
+    world.update("s-9", text_chunk("user_message_chunk", "asked before"));
+    world.reply(&load, json!({}));
+    world.update("s-9", state("running", json!({})));
+    assert_eq!(world.state(loaded), "running");
+    world.say("s-9", "more");
+    world.update("s-9", state("idle", json!({})));
+    assert_eq!(world.state(loaded), "idle");
+    assert_eq!(world.texts(loaded), ["user: asked before", "agent: more"]);
+    world.profile = profile;
     // An agent that does not say that it stopped is not waited for.
     world.update("s-1", state("running", json!({})));
     world.act(|engine| engine.cancel(key)).unwrap();

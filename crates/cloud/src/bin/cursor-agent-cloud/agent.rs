@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use acp::{Incoming, RpcError, Ticket, methods};
 use cloud::{
@@ -15,6 +16,7 @@ use cloud::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::git;
 use crate::stdio::{self, Peers, rpc_error};
@@ -22,6 +24,11 @@ use crate::updates;
 
 /// Only Neovim is told of states: other clients may take an update they do not know for a mistake.
 const CLIENT: &str = "cursor-agent.nvim";
+
+/// A run that goes on is loaded as far as it is: until it has begun to tell and then says nothing for the first of these times, at most
+/// for the second.
+const QUIET: Duration = Duration::from_millis(200);
+const BACKLOG: Duration = Duration::from_secs(1);
 
 struct Server {
     client: Client,
@@ -39,6 +46,8 @@ struct Session {
     exists: RefCell<bool>,
     /// The run that is being followed.
     run: RefCell<Option<String>>,
+    /// The newest run the client has heard of.
+    last: RefCell<Option<String>>,
     cancelled: RefCell<bool>,
     /// One run is followed at a time.
     turn: tokio::sync::Mutex<()>,
@@ -147,6 +156,7 @@ impl Server {
                     .map(|error| Err(rpc_error(&error)));
             }
             methods::SESSION_LIST => {
+                self.look_for_runs();
                 let list = cloud::ListAgents {
                     cursor: params["cursor"].as_str().map(str::to_owned),
                     limit: Some(50),
@@ -189,6 +199,7 @@ impl Server {
             cwd: PathBuf::from(params["cwd"].as_str().unwrap_or("/")),
             exists: RefCell::new(exists),
             run: RefCell::default(),
+            last: RefCell::default(),
             cancelled: RefCell::default(),
             turn: tokio::sync::Mutex::default(),
             changed: Notify::new(),
@@ -213,6 +224,7 @@ impl Server {
         if let Some(name) = &agent.name {
             self.say(session, &json!({ "sessionUpdate": "session_info_update", "title": name, "updatedAt": agent.updated_at }));
         }
+        *session.last.borrow_mut() = runs.last().map(|run| run.id.clone());
         let mut talk = Talk::default();
         let (over, live): (Vec<&Run>, Vec<&Run>) =
             runs.iter().partition(|run| run.status.is_over());
@@ -226,12 +238,80 @@ impl Server {
         };
         *session.run.borrow_mut() = Some(run.id.clone());
         let turn = session.turn.lock().await;
-        self.peers.answer(ticket, Ok(json!({})));
-        self.say_state(session, json!({ "state": "running" }));
         let place = (&mut talk, over.len(), runs.len());
-        let end = self.follow(session, &run.id, Some(place)).await;
-        *session.run.borrow_mut() = None;
+        self.follow_on(session, &run.id, place, Some(ticket)).await;
         drop(turn);
+        Ok(())
+    }
+
+    /// Runs of open sessions that were started elsewhere, by the dashboard or on the web, are followed from now on. Nothing asks for
+    /// them by itself: the client does, when it asks for sessions.
+    fn look_for_runs(self: &Rc<Self>) {
+        if !self.knows_states.get() {
+            return;
+        }
+        let sessions: Vec<Rc<Session>> = self.sessions.borrow().values().cloned().collect();
+        let mut tasks = self.tasks.borrow_mut();
+        for session in sessions {
+            let server = Rc::clone(self);
+            tasks.spawn_local(async move {
+                if *session.exists.borrow() {
+                    // The next time it is asked for is soon enough.
+                    let _ = server.catch_up(&session).await;
+                }
+            });
+        }
+    }
+
+    async fn catch_up(&self, session: &Session) -> Result<(), Error> {
+        // What is followed now is told anyway.
+        let Ok(turn) = session.turn.try_lock() else {
+            return Ok(());
+        };
+        let newest = self.client.agent(&session.id).await?.latest_run_id;
+        let last = session.last.borrow().clone();
+        if newest.is_none() || newest == last {
+            return Ok(());
+        }
+        let runs = self.client.all_runs(&session.id).await?;
+        let from = runs.iter().position(|run| Some(&run.id) == last.as_ref());
+        let mut talk = Talk::default();
+        for (number, run) in runs.iter().enumerate().skip(from.map_or(0, |at| at + 1)) {
+            *session.last.borrow_mut() = Some(run.id.clone());
+            if run.status.is_over() {
+                self.say_state(session, json!({ "state": "running" }));
+                let told = self
+                    .replay(session, run, number, runs.len(), &mut talk)
+                    .await;
+                self.say_state(session, json!({ "state": "idle" }));
+                told?;
+                continue;
+            }
+            *session.run.borrow_mut() = Some(run.id.clone());
+            self.follow_on(session, &run.id, (&mut talk, number, runs.len()), None)
+                .await;
+        }
+        drop(turn);
+        Ok(())
+    }
+
+    /// Follows a run that the client did not ask for to its end, as a turn. With `loading`, what there is of it so far is part of the
+    /// replay, and the request is answered then.
+    async fn follow_on(
+        &self,
+        session: &Session,
+        run: &str,
+        place: (&mut Talk, usize, usize),
+        mut loading: Option<Ticket>,
+    ) {
+        if loading.is_none() {
+            self.say_state(session, json!({ "state": "running" }));
+        }
+        let end = self.follow(session, run, Some(place), &mut loading).await;
+        *session.run.borrow_mut() = None;
+        if let Some(ticket) = loading.take() {
+            self.begin(session, ticket);
+        }
         let (reason, why) = match &end {
             Ok(run) if run.status == RunStatus::Cancelled => ("cancelled", None),
             Ok(run) => ("end_turn", updates::ending(run)),
@@ -246,7 +326,12 @@ impl Server {
         } else if let Some(why) = why {
             self.say(session, &notice("error", &why));
         }
-        Ok(())
+    }
+
+    /// The replay is over, and the run goes on.
+    fn begin(&self, session: &Session, loading: Ticket) {
+        self.peers.answer(loading, Ok(json!({})));
+        self.say_state(session, json!({ "state": "running" }));
     }
 
     /// Whether a run that the client did not ask for goes on.
@@ -267,7 +352,7 @@ impl Server {
         talk: &mut Talk,
     ) -> Result<(), Error> {
         let place = (&mut *talk, number, count);
-        match self.follow(session, &run.id, Some(place)).await {
+        match self.follow(session, &run.id, Some(place), &mut None).await {
             Ok(run) => {
                 if let Some(why) = updates::ending(&run) {
                     self.say(session, &notice("error", &why));
@@ -295,18 +380,41 @@ impl Server {
     }
 
     /// Tells what happens in a run until it ends. With its place among the runs, the user's words too, which the client has not shown
-    /// itself: from the events, or, where these do not begin with them, from the conversation.
+    /// itself: from the events, or, where these do not begin with them, from the conversation. A request to load is answered once what
+    /// there is so far was told.
     async fn follow(
         &self,
         session: &Session,
         run: &str,
         place: Option<(&mut Talk, usize, usize)>,
+        loading: &mut Option<Ticket>,
     ) -> Result<Run, Error> {
         let prompted = place.is_none();
         let mut place = place;
         let mut heard = false;
         let mut stream = self.client.stream(&session.id, run);
-        while let Some(event) = stream.next().await {
+        let latest = Instant::now() + BACKLOG;
+        let mut begun = false;
+        loop {
+            let event = if let Some(ticket) = *loading {
+                let quiet = if begun {
+                    Instant::now() + QUIET
+                } else {
+                    latest
+                };
+                match tokio::time::timeout_at(quiet.min(latest), stream.next()).await {
+                    Ok(event) => event,
+                    Err(_) => {
+                        *loading = None;
+                        self.begin(session, ticket);
+                        continue;
+                    }
+                }
+            } else {
+                stream.next().await
+            };
+            let Some(event) = event else { break };
+            begun = true;
             match event? {
                 Event::Update(update) => {
                     heard = true;
@@ -405,10 +513,11 @@ impl Server {
             created.run
         };
         *session.run.borrow_mut() = Some(run.id.clone());
+        *session.last.borrow_mut() = Some(run.id.clone());
         if *session.cancelled.borrow() {
             self.stop(Rc::clone(session));
         }
-        let end = self.follow(session, &run.id, None).await;
+        let end = self.follow(session, &run.id, None, &mut None).await;
         *session.run.borrow_mut() = None;
         drop(turn);
         let run = end.map_err(|error| rpc_error(&error))?;

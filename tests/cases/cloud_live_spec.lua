@@ -1,0 +1,214 @@
+-- Conversations with cloud agents that work: turns like any other, stopped by key, and up to date with what was asked elsewhere.
+
+local T = require("harness")
+local Cloud = require("harness.cloud")
+
+local OPTS = { width = 120, height = 30, deadline_ms = 90000 }
+local KEY = "key_planted_0123456789abcdef"
+
+---Runs a case with a fake of its own.
+---@param name string
+---@param args string[] of the fake
+---@param run fun(nvim: harness.Child, cloud: harness.Cloud)
+---@param opts? harness.CaseOptions
+local function case(name, args, run, opts)
+  T.case(name, vim.tbl_extend("force", OPTS, opts or {}), function(nvim)
+    local cloud = Cloud.start(T.root, vim.list_extend({ "--key", KEY }, args))
+    nvim:use(T.agent({ turns = {} }), { cloud = { url = cloud.url, api_key = KEY } })
+    local ok, why = xpcall(run, debug.traceback, nvim, cloud)
+    cloud:stop()
+    if not ok then
+      error(why, 0)
+    end
+  end)
+end
+
+---@param nvim harness.Child
+---@param text string
+local function expect_message(nvim, text)
+  nvim:wait(function()
+    return nvim:messages():gsub("\n", ""):find(text, 1, true)
+  end, ("the message %q"):format(text))
+end
+
+---@param cloud harness.Cloud
+---@param method string
+---@param ending string
+---@return table[]
+local function asked(cloud, method, ending)
+  return vim.tbl_filter(function(one)
+    return one.method == method and vim.endswith(one.path, ending)
+  end, cloud:tell().requests)
+end
+
+---Asks the API as another program would.
+---@param cloud harness.Cloud
+---@param method string
+---@param params table
+local function elsewhere(cloud, method, params)
+  local line = vim.json.encode({ jsonrpc = "2.0", id = 1, method = method, params = params })
+  local answered = "" ---@type string
+  local program = vim.system({ T.root .. "/lib/cursor-agent-cloud", "rpc" }, {
+    stdin = true,
+    env = { CURSOR_API_URL = cloud.url, CURSOR_API_KEY = KEY },
+    stdout = function(_, data)
+      answered = answered .. (data or "")
+    end,
+  })
+  program:write(line .. "\n")
+  T.ok(
+    vim.wait(10000, function()
+      return answered:find('"id":1', 1, true) ~= nil
+    end, 5),
+    "no answer"
+  )
+  program:write(nil)
+  program:wait(5000)
+  T.ok(answered:find('"result"', 1, true), answered)
+end
+
+---@param nvim harness.Child
+---@return string
+local function statusline(nvim)
+  return nvim:lua("return require('cursor_agent').statusline()")
+end
+
+case(
+  "a run that was opened is a turn: it waits its turn, and is stopped by key",
+  { "--agents", "2" },
+  function(nvim, cloud)
+    nvim:cmd("CursorAgent cloud")
+    nvim:wait_screen("1 running")
+    nvim:keys("/Fix flaky<CR><CR>")
+    nvim:wait_screen("cargo test parser")
+    nvim:wait_state("running")
+    -- What is asked meanwhile is sent after its end.
+    nvim:prompt("And then the docs")
+    nvim:wait(function()
+      return nvim:lua("return require('cursor_agent').status().queued") == 1
+    end, "the prompt to wait")
+    T.eq(#asked(cloud, "POST", "/runs"), 0)
+    nvim:cmd("CursorAgent cancel")
+    nvim:wait(function()
+      return #asked(cloud, "POST", "/cancel") == 1 and #asked(cloud, "POST", "/runs") == 1
+    end, "the run to be stopped, and the prompt to be sent")
+    nvim:wait_screen("Lists accept a trailing comma now.")
+    nvim:wait_state("idle")
+    T.eq(nvim:texts("user"), { "Fix flaky tests", "And then the docs" })
+    nvim:wait(function()
+      return not statusline(nvim):find("running", 1, true)
+    end, "nothing to be watched any more")
+  end
+)
+
+case("what is asked elsewhere is in the conversation that is open", { "--agents", "2" }, function(nvim, cloud)
+  nvim:cmd("CursorAgent cloud")
+  nvim:wait_screen("1 running")
+  nvim:keys("/Docs audit<CR><CR>")
+  nvim:wait_screen("Lists accept a trailing comma now.")
+  nvim:wait_state("idle")
+  local id = nvim:lua("return require('cursor_agent').status().session_id")
+  -- By command, by key, and on the web.
+  nvim:cmd("CursorAgent cloud follow " .. id .. " Once more")
+  nvim:wait(function()
+    return vim.deep_equal(nvim:texts("user"), { "Docs audit", "Once more" })
+  end, "the follow-up in the conversation")
+  nvim:wait_state("idle")
+  T.eq(#nvim:texts("tool"), 6)
+  nvim:cmd("CursorAgent cloud")
+  nvim:wait_screen("1 finished")
+  nvim:keys("/Docs audit<CR>fhang on<CR>")
+  expect_message(nvim, "sent to “Docs audit”")
+  nvim:wait(function()
+    return nvim:texts("user")[3] == "hang on"
+  end, "the follow-up by key")
+  nvim:wait_state("running")
+  nvim:keys("x")
+  nvim:wait_state("idle")
+  elsewhere(cloud, "follow", { id = id, text = "From the phone" })
+  nvim:keys("<CR>")
+  nvim:wait(function()
+    return nvim:texts("user")[4] == "From the phone"
+  end, "what was asked elsewhere")
+  nvim:wait_state("idle")
+  T.eq(#asked(cloud, "POST", "/runs"), 3)
+end)
+
+case("an end is told once, whether or not the conversation is open", { "--pace", "90" }, function(nvim)
+  nvim:lua("vim.fn.confirm = function() return 1 end")
+  nvim:lua([[
+    require('cursor_agent.cloud.git').place = function(_, done)
+      done({ root = '/', remote = 'origin', url = 'https://github.com/acme/app', branch = 'main', pushed = true, ahead = 0, dirty = false })
+    end
+  ]])
+  local function ends()
+    local said = nvim:messages():gsub("\n", "")
+    return select(2, said:gsub("finished", ""))
+  end
+  nvim:cmd("CursorAgent cloud new Fix the parser")
+  expect_message(nvim, "“Fix the parser” finished")
+  T.eq(ends(), 1)
+  nvim:cmd("CursorAgent cloud new Fix the lexer")
+  expect_message(nvim, "“Fix the lexer” started")
+  local id = nvim:lua("return require('cursor_agent.cloud.dashboard').list()[1].id")
+  nvim:cmd("CursorAgent cloud open " .. id)
+  nvim:wait_state("running")
+  nvim:cmd("CursorAgent close")
+  nvim:wait(function()
+    return ends() == 2 and not statusline(nvim):find("running", 1, true)
+  end, "the end of the other one")
+  vim.wait(300)
+  T.eq(ends(), 2)
+end)
+
+case("a key that is set later is used from then on", { "--agents", "2" }, function(nvim, cloud)
+  nvim:lua("vim.env.CURSOR_API_KEY = nil; require('cursor_agent').setup({ cloud = { url = ... } })", cloud.url)
+  nvim:cmd("CursorAgent cloud")
+  nvim:wait_screen("There is no Cursor API key")
+  nvim:cmd(("let $CURSOR_API_KEY = '%s'"):format(KEY))
+  nvim:keys("R")
+  nvim:wait_screen("1 running")
+  nvim:wait_screen("ada@example.org")
+  nvim:keys("/Docs audit<CR><CR>")
+  nvim:wait_screen("Lists accept a trailing comma now.")
+end)
+
+case("what was typed for a new agent stays until it is sent", {}, function(nvim, cloud)
+  vim.system({ "git", "-C", nvim.work, "init", "--quiet" }):wait()
+  vim.system({ "git", "-C", nvim.work, "remote", "add", "origin", "https://github.com/acme/app" }):wait()
+  nvim:cmd("CursorAgent cloud new")
+  nvim:wait_screen("repository: https://github.com/acme/app")
+  nvim:keys("GAA long story<Esc>")
+  nvim:cmd("wincmd p")
+  nvim:cmd("CursorAgent cloud new")
+  expect_message(nvim, "this was not sent yet")
+  T.contains(table.concat(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), "\n"), "A long story")
+  T.eq(#cloud:tell().agents, 0)
+end)
+
+case("a branch that was pushed since the agents were listed is compared", {}, function(nvim, cloud)
+  local function git(dir, ...)
+    local identity = { "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main" }
+    local result = vim.system(vim.list_extend({ "git", "-C", dir, unpack(identity) }, { ... }), { text = true }):wait()
+    T.eq(result.code, 0, result.stderr)
+  end
+  local remote = nvim.dir .. "/acme/app.git"
+  vim.fn.mkdir(remote, "p")
+  git(remote, "init", "--quiet", "--bare")
+  git(nvim.work, "init", "--quiet")
+  git(nvim.work, "remote", "add", "origin", remote)
+  git(nvim.work, "add", "a.lua")
+  git(nvim.work, "commit", "--quiet", "-m", "first")
+  git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
+  elsewhere(cloud, "create", { text = "fail", repo = remote, ref = "main" })
+  nvim:cmd("CursorAgent cloud")
+  nvim:wait_screen("1 error")
+  local id = cloud:tell().agents[1].id
+  elsewhere(cloud, "follow", { id = id, text = "Rename it" })
+  local branch = "cursor/fail-1e0"
+  git(nvim.work, "push", "--quiet", "origin", "HEAD:refs/heads/" .. branch)
+  nvim:wait(function()
+    nvim:keys("d")
+    return nvim:messages():gsub("\n", ""):find(branch .. " has no changes against main", 1, true)
+  end, "the branch of the newest run")
+end, { files = { ["a.lua"] = "local a\n" } })
