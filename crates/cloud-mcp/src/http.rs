@@ -8,8 +8,10 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::header::{
+    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -189,7 +191,7 @@ async fn route(shared: &Shared, mut request: Request, path: &str) -> (What, Resp
 }
 
 async fn mcp(shared: &Shared, request: Request) -> (What, Response) {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let bytes: Bytes = match axum::body::to_bytes(body, MAX_BODY_BYTES).await {
         Ok(bytes) => bytes,
         Err(_) => {
@@ -208,13 +210,36 @@ async fn mcp(shared: &Shared, request: Request) -> (What, Response) {
     }
     // Only what it asks for; the message itself is read by the service.
     let what = message.and_then(|message| log::what(&message));
-    let service = if matches!(what, Some((_, Some("createAndWait")))) {
+    let json_only = takes_json_only(&parts.headers);
+    if json_only {
+        // The protocol wants both named, and plain HTTP clients name neither: JSON is what they get.
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        parts.headers.insert(ACCEPT, both);
+    }
+    let service = if !json_only && matches!(what, Some((_, Some("createAndWait")))) {
         &shared.slow
     } else {
         &shared.quick
     };
     let request = Request::from_parts(parts, Body::from(bytes));
     (what, service.handle(request).await.map(Body::new))
+}
+
+/// Whether a client takes JSON and does not name streams.
+fn takes_json_only(headers: &HeaderMap) -> bool {
+    let given: Vec<String> = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|kind| kind.split(';').next().unwrap_or_default())
+        .map(|kind| kind.trim().to_ascii_lowercase())
+        .filter(|kind| !kind.is_empty())
+        .collect();
+    let json =
+        |kind: &String| matches!(kind.as_str(), "*/*" | "application/*" | "application/json");
+    let streams = given.iter().any(|kind| kind == "text/event-stream");
+    !streams && (given.is_empty() || given.iter().any(json))
 }
 
 /// Why a body is no message of JSON-RPC, with its code.

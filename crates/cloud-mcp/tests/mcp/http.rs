@@ -189,6 +189,49 @@ async fn what_is_no_message_is_refused_as_json_rpc_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn plain_http_clients_get_json() {
+    let fake = fake(Options::default()).await;
+    let server = HttpServer::start(command(&fake.url())).await;
+    let bearer = format!("Bearer {KEY}");
+    let call = |tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string()
+    };
+    for accept in [
+        "*/*",
+        "application/json",
+        "application/*;q=0.9",
+        "text/html, */*",
+    ] {
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+            ("accept", accept),
+        ];
+        for body in [
+            call("getMe", json!({})),
+            call("createAndWait", order("Fix it")),
+        ] {
+            let (status, headers, text) = server
+                .raw("POST", "/mcp", &headers, Some(body.clone()))
+                .await;
+            assert_eq!(status, 200, "{accept}: {text}");
+            assert_eq!(headers["content-type"], "application/json");
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(answer["result"]["isError"], false, "{text}");
+        }
+    }
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("accept", "text/html"),
+    ];
+    let body = call("getMe", json!({}));
+    let (status, ..) = server.raw("POST", "/mcp", &headers, Some(body)).await;
+    assert_eq!(status, 406);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_token_stands_for_its_key() {
     let fake = fake(Options::default()).await;
     let mut with_secret = command(&fake.url());
