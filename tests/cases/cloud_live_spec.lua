@@ -153,6 +153,14 @@ case("an end is told once, whether or not the conversation is open", { "--pace",
   local id = nvim:lua("return require('cursor_agent.cloud.dashboard').list()[1].id")
   nvim:cmd("CursorAgent cloud open " .. id)
   nvim:wait_state("running")
+  -- The user's words stay, though what follows them takes its time.
+  local shown = nvim:lua([[
+    local win = vim.iter(vim.api.nvim_list_wins()):find(function(win)
+      return vim.bo[vim.api.nvim_win_get_buf(win)].filetype == "cursoragent"
+    end)
+    return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, 1, false)
+  ]])
+  T.eq(shown, { "> Fix the lexer" })
   nvim:cmd("CursorAgent close")
   nvim:wait(function()
     return ends() == 2 and not statusline(nvim):find("running", 1, true)

@@ -246,6 +246,11 @@ function Transcript:entry(index, entry)
     self:message(index, entry, fresh)
     return
   end
+  local known = self.items[index]
+  if known and known.text and entry.kind == "user" and entry.text == "" then
+    -- What a replay tells of the user in pieces is not repeated when it is whole.
+    entry.text = known.text
+  end
   local task = self.items[entry.parent or 0]
   entry.depth = task and task.depth + 1 or 0
   local block = render.entry(entry, self.context)

@@ -15,6 +15,16 @@ const AGENT: &str = "/v1/agents/bc-1";
 
 /// Everything a loaded session says, as kind and text.
 async fn load(url: &str) -> Vec<(String, String)> {
+    let texts = load_all(url).await.into_iter().map(|update| {
+        let kind = update["sessionUpdate"].as_str().unwrap().to_owned();
+        let text = update["content"]["text"].as_str().unwrap_or_default();
+        (kind, text.to_owned())
+    });
+    texts.collect()
+}
+
+/// Everything a loaded session says.
+async fn load_all(url: &str) -> Vec<Value> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_cursor-agent-cloud"))
         .arg("acp")
         .env("CURSOR_API_URL", url)
@@ -39,10 +49,7 @@ async fn load(url: &str) -> Vec<(String, String)> {
             assert!(message["error"].is_null(), "{message}");
             return said;
         }
-        let update = &message["params"]["update"];
-        let kind = update["sessionUpdate"].as_str().unwrap().to_owned();
-        let text = update["content"]["text"].as_str().unwrap_or_default();
-        said.push((kind, text.to_owned()));
+        said.push(message["params"]["update"].clone());
     }
 }
 
@@ -78,6 +85,44 @@ async fn the_users_words_come_from_the_conversation_when_the_events_lack_them() 
     assert_eq!(
         said,
         expected.map(|(kind, text)| (kind.to_owned(), text.to_owned()))
+    );
+}
+
+#[tokio::test]
+async fn the_answers_of_two_runs_are_two_messages() {
+    let raw = Raw::start(move |asked, _| {
+        let run = |id: &str, at: &str| json!({ "id": id, "status": "FINISHED", "createdAt": at });
+        let first = run("run-1", "2026-01-01T00:00:00Z");
+        let second = run("run-2", "2026-01-02T00:00:00Z");
+        let path = asked.line.trim_start_matches("GET ");
+        match path.trim_start_matches(AGENT) {
+            "" => json(200, &json!({ "id": "bc-1", "status": "IDLE" })),
+            "/runs?limit=100" => json(200, &json!({ "items": [second, first] })),
+            "/runs/run-1" => json(200, &first),
+            "/runs/run-2" => json(200, &second),
+            stream if stream.ends_with("/stream") => {
+                let said =
+                    |text: &str| format!("event: assistant\ndata: {{\"text\":\"{text}\"}}\n\n");
+                events(&format!(
+                    "{}{}event: done\ndata: {{}}\n\n",
+                    said("An "),
+                    said("answer.")
+                ))
+            }
+            _ => json(404, &json!({})),
+        }
+    })
+    .await;
+    let ids: Vec<Value> = load_all(&raw.url)
+        .await
+        .into_iter()
+        .filter(|update| update["sessionUpdate"] == "agent_message_chunk")
+        .map(|update| update["messageId"].clone())
+        .collect();
+    assert_eq!(ids.len(), 4);
+    assert!(
+        ids[0].is_string() && ids[0] == ids[1] && ids[2] == ids[3] && ids[1] != ids[2],
+        "{ids:?}"
     );
 }
 

@@ -392,6 +392,7 @@ impl Server {
         let prompted = place.is_none();
         let mut place = place;
         let mut heard = false;
+        let (mut saying, mut messages) = (String::new(), 0);
         let mut stream = self.client.stream(&session.id, run);
         let latest = Instant::now() + BACKLOG;
         let mut begun = false;
@@ -430,7 +431,15 @@ impl Server {
                             self.say(session, message);
                         }
                     }
-                    for update in updates::of_update(run, &update, prompted) {
+                    for mut update in updates::of_update(run, &update, prompted) {
+                        // Messages of two runs, or before and after a tool call, are not one.
+                        let kind = update["sessionUpdate"].to_string();
+                        if kind != saying {
+                            (saying, messages) = (kind, messages + 1);
+                        }
+                        if update["content"]["text"].is_string() {
+                            update["messageId"] = json!(format!("{run}-{messages}"));
+                        }
                         self.say(session, &update);
                     }
                 }
