@@ -169,6 +169,39 @@ case("an end is told once, whether or not the conversation is open", { "--pace",
   T.eq(ends(), 2)
 end)
 
+case("from another tab the dashboard is kept up to date, and found again", { "--agents", "3" }, function(nvim)
+  nvim:cmd("CursorAgent cloud")
+  nvim:wait_screen("1 running")
+  local id = nvim:lua("return require('cursor_agent.cloud.dashboard').list()[1].id")
+  local win = nvim:lua("return vim.api.nvim_get_current_win()")
+  local function line()
+    return nvim:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('cursor-agent://cloud'), 2, 3, false)[1]")
+  end
+  local width = nvim:lua("return vim.fn.strdisplaywidth(...)", line())
+  nvim:keys("gt")
+  nvim:cmd("CursorAgent cloud stop " .. id)
+  nvim:wait(function()
+    return line():find("stopped", 1, true)
+  end, "the state in the dashboard")
+  T.eq(nvim:lua("return vim.fn.strdisplaywidth(...)", line()), width)
+  nvim:cmd("CursorAgent cloud")
+  T.eq(nvim:lua("return vim.api.nvim_get_current_win()"), win)
+  T.eq(nvim:lua("return #vim.api.nvim_list_tabpages()"), 2)
+  -- The clock of a run goes on, here and after having been away.
+  nvim:keys("/Fix flaky<CR>fhang<CR>")
+  nvim:wait_screen("1 running")
+  for _ = 1, 2 do
+    local before = line()
+    nvim:wait(function()
+      return line() ~= before
+    end, "the next second")
+    nvim:keys("gt")
+    nvim:wait("vim.bo.filetype ~= 'cursoragent-cloud'", "the other tab")
+    vim.wait(1200)
+    nvim:keys("gt")
+  end
+end)
+
 case("a key that is set later is used from then on", { "--agents", "2" }, function(nvim, cloud)
   nvim:lua("vim.env.CURSOR_API_KEY = nil; require('cursor_agent').setup({ cloud = { url = ... } })", cloud.url)
   nvim:cmd("CursorAgent cloud")

@@ -267,7 +267,9 @@ case("a thousand agents come in pages and never stop the editor", { "--agents", 
   end, "the filter")
   local longest = nvim:lua("return _G.longest")
   if vim.env.BOUNDS_REPORT then
-    io.stderr:write(("a thousand cloud agents: %.1f ms\n"):format(longest))
+    local report = assert(io.open(vim.env.BOUNDS_REPORT, "a"))
+    report:write(("a thousand cloud agents: %.1f ms\n"):format(longest))
+    report:close()
   end
   -- The goal is a frame, 16 ms, which `make bench` measures; about one run in fourteen is above it. This catches a freeze.
   T.ok(longest < 40, ("the editor was busy for %.1f ms"):format(longest))

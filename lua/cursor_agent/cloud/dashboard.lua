@@ -25,8 +25,8 @@ local HEAD = 2
 ---More is fetched when the cursor or the end of the window is this near to the end.
 local NEAR = 12
 
----The ages on the screen are drawn again after this time.
-local AGES_MS = 20000
+---The times on the screen are drawn again after this time.
+local TICK_MS = 1000
 
 ---@class (exact) cursor_agent.cloud.View
 ---@field list cursor_agent.cloud.Row[] all that are known, newest first
@@ -67,11 +67,17 @@ local function buffer()
   return buf > 0 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
+---The window that shows it: the current one, one of this tab, or one of another.
 ---@return integer?
 local function window()
   local buf = buffer()
-  local win = buf and vim.fn.bufwinid(buf) or -1
-  return win ~= -1 and win or nil
+  if not buf then
+    return nil
+  elseif vim.api.nvim_get_current_buf() == buf then
+    return vim.api.nvim_get_current_win()
+  end
+  local here = vim.fn.bufwinid(buf)
+  return here ~= -1 and here or vim.fn.win_findbuf(buf)[1]
 end
 
 ---@return integer of the window
@@ -565,20 +571,23 @@ local function watch_screen(buf)
   })
   timer = timer or assert(vim.uv.new_timer())
   timer:start(
-    AGES_MS,
-    AGES_MS,
+    TICK_MS,
+    TICK_MS,
     vim.schedule_wrap(function()
       local win = window()
       if not win then
         timer:stop()
         return
+      elseif vim.api.nvim_win_get_tabpage(win) ~= vim.api.nvim_get_current_tabpage() then
+        return
       end
-      local seen = {} ---@type cursor_agent.cloud.Row[]
       for line = vim.fn.line("w0", win), vim.fn.line("w$", win) do
-        local id = view.shown[line - HEAD]
-        seen[#seen + 1] = id and view.by_id[id] or nil
+        local row = view.by_id[view.shown[line - HEAD]]
+        local text = row and line_of(row)
+        if text and text ~= vim.api.nvim_buf_get_lines(buf, line - 1, line, false)[1] then
+          put(buf, line - 1, line, { text })
+        end
       end
-      redraw_rows(seen)
     end)
   )
 end
@@ -624,8 +633,8 @@ function M.open()
     vim.bo[buf].filetype = "cursoragent-cloud"
     require("cursor_agent.keys").map(buf, "cloud")
   end
-  local win = vim.fn.bufwinid(buf)
-  if win ~= -1 then
+  local win = window()
+  if win then
     vim.api.nvim_set_current_win(win)
   else
     vim.cmd("tab sbuffer " .. buf)
