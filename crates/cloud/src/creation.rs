@@ -11,7 +11,7 @@ use reqwest::Method;
 use crate::client::{Call, Client};
 use crate::error::{Error, Kind};
 use crate::types::{Agent, CreateAgent, CreateRun, MAX_IMAGE_BYTES, MAX_IMAGES, Prompt, Run};
-use crate::v0::unconfirmed;
+use crate::v0::lost_answer;
 
 /// A new agent and its first run.
 #[derive(Debug, Clone, PartialEq, Deserialize, serde::Serialize)]
@@ -72,9 +72,10 @@ impl Client {
                 continue;
             }
             return match id {
-                Some(id) if lost => self.look(id, error).await,
-                _ => Err(unconfirmed(
-                    error,
+                _ if !lost => Err(error),
+                Some(id) => self.look(id, error).await,
+                None => Err(lost_answer(
+                    &error,
                     "The agent may have been created: its answer was lost",
                 )),
             };
@@ -110,9 +111,8 @@ impl Client {
                     .with_request_id(error.request_id().map(str::to_owned))
                     .with_retry_after(error.retry_after()))
             }
-            Err(_) => Err(unconfirmed(
-                Error::new(Kind::Network, error.message().to_owned())
-                    .with_request_id(error.request_id().map(str::to_owned)),
+            Err(_) => Err(lost_answer(
+                &error,
                 &format!("The agent {id} may have been created: its answer was lost"),
             )),
         }
@@ -137,15 +137,14 @@ impl Client {
             failures += 1;
             if lost && error.kind() == Kind::Busy {
                 let why = "The agent is busy, perhaps with this very follow-up: the first answer was lost";
-                return Err(Error::new(Kind::Unconfirmed, why));
+                return Err(lost_answer(&error, why));
             }
             lost |= error.may_have_happened();
             match self.wait_for(&error, failures) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None if lost => {
-                    let lost = Error::new(Kind::Network, error.message().to_owned());
-                    return Err(unconfirmed(
-                        lost,
+                    return Err(lost_answer(
+                        &error,
                         "The follow-up may have arrived: its answer was lost",
                     ));
                 }

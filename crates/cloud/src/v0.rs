@@ -314,10 +314,16 @@ impl Client {
     }
 }
 
-pub(crate) fn unconfirmed(error: Error, what: &str) -> Error {
-    if !error.may_have_happened() {
-        return error;
+fn unconfirmed(error: Error, what: &str) -> Error {
+    if error.may_have_happened() {
+        lost_answer(&error, what)
+    } else {
+        error
     }
+}
+
+/// An earlier try may have done its work; this is how the last one failed.
+pub(crate) fn lost_answer(error: &Error, what: &str) -> Error {
     Error::new(Kind::Unconfirmed, format!("{what} ({})", error.message()))
         .with_request_id(error.request_id().map(str::to_owned))
 }

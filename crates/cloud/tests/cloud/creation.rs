@@ -107,6 +107,20 @@ async fn secrets_of_the_environment_go_without_an_id_of_ours() {
     fake.fault(Fault::once("/v1/agents", What::LoseAnswer));
     client.create(&create).await.unwrap();
     assert_eq!(fake.agent_count(), 1);
+    // A refusal of the repeat does not say that the first one did nothing.
+    fake.fault(Fault::once("/v1/agents", What::LoseAnswer));
+    fake.fault(Fault::once(
+        "/v1/agents",
+        What::Refuse {
+            status: 401,
+            code: String::new(),
+            retry_after: None,
+        },
+    ));
+    let error = client.create(&create).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unconfirmed, "{error}");
+    assert!(error.request_id().is_some(), "{error:?}");
+    assert_eq!(fake.agent_count(), 2);
 }
 
 #[tokio::test]
@@ -147,6 +161,7 @@ async fn a_follow_up_that_may_have_arrived_says_so() {
     };
     let error = client.follow_up(&agent, &follow).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unconfirmed, "{error}");
+    assert!(error.request_id().is_some(), "{error:?}");
     assert_eq!(fake.run_count(&agent), 2);
 }
 
