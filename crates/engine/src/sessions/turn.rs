@@ -328,7 +328,7 @@ impl Engine {
     }
 
     fn begin_turn_of_agent(&mut self, key: Key) {
-        let now = self.now.wall_ms;
+        let now = self.now().wall_ms;
         if let Some(session) = self.sessions.get_mut(&key) {
             session.transcript.end_turn(now);
             session.turns += 1;
