@@ -227,6 +227,24 @@ case("what was typed for a new agent stays until it is sent", {}, function(nvim,
   T.eq(#cloud:tell().agents, 0)
 end)
 
+case("an agent works on the project of the file, where `workspace.root` says so", {}, function(nvim, cloud)
+  vim.system({ "git", "-C", nvim.work, "init", "--quiet" }):wait()
+  vim.system({ "git", "-C", nvim.work, "remote", "add", "origin", "https://github.com/acme/app" }):wait()
+  nvim:cmd("edit a.lua")
+  nvim:cmd("cd " .. nvim.dir)
+  nvim:cmd("CursorAgent cloud new hang")
+  expect_message(nvim, "a cloud agent needs a repository")
+  nvim:lua(
+    "require('cursor_agent').setup({ workspace = { root = 'git' }, cloud = { url = ..., api_key = select(2, ...) } })",
+    cloud.url,
+    KEY
+  )
+  nvim:keys(":CursorAgent cloud new hang<CR>")
+  nvim:wait_screen("github.com/acme/app")
+  nvim:keys("y")
+  expect_message(nvim, "started on acme/app")
+end, { files = { ["a.lua"] = "local a\n" } })
+
 case("a branch that was pushed since the agents were listed is compared", {}, function(nvim, cloud)
   local function git(dir, ...)
     local identity = { "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main" }
@@ -252,4 +270,14 @@ case("a branch that was pushed since the agents were listed is compared", {}, fu
     nvim:keys("d")
     return nvim:messages():gsub("\n", ""):find(branch .. " has no changes against main", 1, true)
   end, "the branch of the newest run")
+  -- A branch of that name with commits of the user's own stays what it is.
+  git(nvim.work, "switch", "--quiet", "-c", branch)
+  git(nvim.work, "commit", "--quiet", "--allow-empty", "-m", "mine")
+  git(nvim.work, "push", "--quiet", "origin", "HEAD:refs/heads/kept")
+  git(nvim.work, "switch", "--quiet", "main")
+  git(nvim.work, "commit", "--quiet", "--allow-empty", "-m", "the agent's")
+  git(nvim.work, "push", "--quiet", "origin", "+HEAD:refs/heads/" .. branch)
+  nvim:keys("c")
+  expect_message(nvim, branch .. " is checked out as it was here: it has commits of its own")
+  git(nvim.work, "merge-base", "--is-ancestor", branch, "origin/kept")
 end, { files = { ["a.lua"] = "local a\n" } })

@@ -191,7 +191,7 @@ local function clone_of(row, callback)
     require("cursor_agent.cloud.demo").clone(git, row, callback)
     return
   end
-  M.place(vim.fn.getcwd(), function(place, why)
+  M.place(require("cursor_agent.chat.workspace").root(), function(place, why)
     if not place then
       callback(nil, why)
       return
@@ -328,7 +328,12 @@ function M.checkout(row, callback)
               callback(nil, trouble)
               return
             end
-            git(place.root, { "merge", "--ff-only", head }, done)
+            git(place.root, { "merge", "--ff-only", head }, function(merged)
+              vim.cmd.checktime()
+              local own =
+                "%s is checked out as it was here: it has commits of its own, so what the agent pushed was not merged"
+              callback(merged and row.branch or nil, own:format(row.branch))
+            end)
           end)
         else
           git(place.root, {

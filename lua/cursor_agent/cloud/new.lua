@@ -270,7 +270,7 @@ end
 ---@param prompt string
 ---@return boolean
 function M.open(prompt)
-  git.place(vim.fn.getcwd(), function(place, why)
+  git.place(require("cursor_agent.chat.workspace").root(), function(place, why)
     local new = with(place, prompt)
     if not place and not client.is_demo() then
       notify.notify(("a cloud agent needs a repository: %s"):format(why or ""), "error")
