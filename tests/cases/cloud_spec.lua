@@ -194,6 +194,14 @@ case(
     expect_message(nvim, "“a question, please” asks: Which store should sessions use: SQLite or JSON lines?")
     T.eq(nvim:lua("return require('cursor_agent').statusline()"), "cloud 1 asking")
     T.contains(nvim:lua("return _G.asked"), "the branch new was not pushed: Cursor cannot see it")
+    -- It is counted until its conversation is opened.
+    nvim:cmd("CursorAgent cloud open " .. nvim:lua("return require('cursor_agent.cloud.dashboard').list()[1].id"))
+    nvim:wait_screen("Which store should sessions use")
+    nvim:wait(function()
+      return not nvim:lua("return require('cursor_agent').statusline()"):find("asking", 1, true)
+    end, "the question to be seen")
+    nvim:wait_state("idle")
+    nvim:cmd("CursorAgent close")
     nvim:cmd("CursorAgent cloud new fail, please")
     expect_message(nvim, "The quota of this month is used up")
     -- Without a prompt, the settings are shown first.

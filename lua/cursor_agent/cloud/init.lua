@@ -57,6 +57,7 @@ function verbs.open(id)
       return
     end
     notify.report(conversation.open(id))
+    require("cursor_agent.cloud.watch").seen(id)
   end)
 end
 

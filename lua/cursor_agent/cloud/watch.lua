@@ -105,6 +105,15 @@ local function say_question(row)
   require("cursor_agent.decide.attention").say(("cloud agent “%s” asks: %s"):format(row.name, question), "warn")
 end
 
+---The user has opened the conversation: a question at the end of a run was seen. One in the middle of a run stays until it is answered.
+---@param id string
+function M.seen(id)
+  if asking[id] and not watched[id] then
+    asking[id] = nil
+    changed()
+  end
+end
+
 ---A watched agent asks in the middle of its run.
 ---@param row cursor_agent.cloud.Row
 function M.asked(row)

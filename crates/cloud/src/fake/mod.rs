@@ -11,6 +11,7 @@ mod world;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -51,6 +52,7 @@ struct Shared {
     world: Mutex<World>,
     faults: Mutex<Vec<Fault>>,
     requests: Mutex<Vec<Asked>>,
+    streams: AtomicUsize,
     /// Something happened in a run.
     news: Notify,
     pace: Duration,
@@ -91,6 +93,7 @@ impl Fake {
             world: Mutex::new(world),
             faults: Mutex::default(),
             requests: Mutex::default(),
+            streams: AtomicUsize::new(0),
             news: Notify::new(),
             pace: options.pace,
         });
@@ -184,6 +187,12 @@ impl Fake {
             .iter()
             .map(|agent| agent.id.clone())
             .collect()
+    }
+
+    /// How many streams are open.
+    #[must_use]
+    pub fn stream_count(&self) -> usize {
+        self.shared.streams.load(Ordering::Relaxed)
     }
 
     /// What it was asked.
@@ -312,7 +321,10 @@ async fn connection(shared: Arc<Shared>, mut wire: Wire) -> io::Result<()> {
                 .await?
             }
             Reply::Stream { agent, run, from } => {
-                stream(&shared, &mut wire, &agent, &run, from, &what).await?
+                shared.streams.fetch_add(1, Ordering::Relaxed);
+                let sent = stream(&shared, &mut wire, &agent, &run, from, &what).await;
+                shared.streams.fetch_sub(1, Ordering::Relaxed);
+                sent?;
             }
         }
         if wire.write_budget.is_some() {

@@ -144,6 +144,44 @@ async fn a_run_without_events_has_its_last_words() {
     assert_eq!(load(&raw.url).await, [last]);
 }
 
+#[tokio::test]
+async fn a_conversation_that_was_closed_is_no_longer_listened_to() {
+    let fake = fake(Options::default()).await;
+    let created = client(&fake).create(&ask("hang")).await.unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cursor-agent-cloud"))
+        .arg("acp")
+        .env("CURSOR_API_URL", fake.url())
+        .env("CURSOR_API_KEY", KEY)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for (id, method) in [(1, "session/load"), (2, "session/close")] {
+        let params = json!({ "sessionId": created.agent.id, "cwd": "/", "mcpServers": [] });
+        let asked = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let asked = format!("{asked}\n");
+        stdin.write_all(asked.as_bytes()).await.unwrap();
+        loop {
+            let line = tokio::time::timeout(ms(20_000), lines.next_line()).await;
+            let message: Value = serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap();
+            if message["id"] == id {
+                assert!(message["error"].is_null(), "{message}");
+                break;
+            }
+        }
+    }
+    for _ in 0..400 {
+        if fake.stream_count() == 0 {
+            return;
+        }
+        tokio::time::sleep(ms(25)).await;
+    }
+    unreachable!("the stream is still open");
+}
+
 /// Streams that were opened so far.
 fn streams(fake: &Fake) -> usize {
     let requests = fake.requests();

@@ -49,9 +49,20 @@ struct Session {
     /// The newest run the client has heard of.
     last: RefCell<Option<String>>,
     cancelled: RefCell<bool>,
+    /// The client no longer wants to hear of it.
+    closed: Cell<bool>,
     /// One run is followed at a time.
     turn: tokio::sync::Mutex<()>,
     changed: Notify,
+}
+
+impl Session {
+    /// Until the client has closed it.
+    async fn closing(&self) {
+        while !self.closed.get() {
+            self.changed.notified().await;
+        }
+    }
 }
 
 pub async fn serve(client: Client) -> std::io::Result<()> {
@@ -174,9 +185,14 @@ impl Server {
             }
             methods::SESSION_CLOSE => {
                 // The agent goes on in the cloud: only we stop listening.
-                self.sessions
+                let closed = self
+                    .sessions
                     .borrow_mut()
                     .remove(params["sessionId"].as_str().unwrap_or_default());
+                if let Some(session) = closed {
+                    session.closed.set(true);
+                    session.changed.notify_waiters();
+                }
                 Ok(json!({}))
             }
             methods::SESSION_PROMPT => {
@@ -201,6 +217,7 @@ impl Server {
             run: RefCell::default(),
             last: RefCell::default(),
             cancelled: RefCell::default(),
+            closed: Cell::default(),
             turn: tokio::sync::Mutex::default(),
             changed: Notify::new(),
         });
@@ -412,7 +429,10 @@ impl Server {
                     }
                 }
             } else {
-                stream.next().await
+                tokio::select! {
+                    event = stream.next() => event,
+                    () = session.closing() => return Err(Error::new(Kind::Gone, "The conversation was closed")),
+                }
             };
             let Some(event) = event else { break };
             begun = true;
