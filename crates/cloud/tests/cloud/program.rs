@@ -145,6 +145,60 @@ async fn a_run_without_events_has_its_last_words() {
 }
 
 #[tokio::test]
+async fn a_look_for_new_runs_while_loading_tells_nothing_twice() {
+    let fake = fake(Options::default()).await;
+    let client = client(&fake);
+    let created = client.create(&ask("Fix the parser")).await.unwrap();
+    crate::kit::hear(&mut client.stream(&created.agent.id, &created.run.id)).await;
+    fake.fault(cloud::fake::Fault::once(
+        "/runs",
+        cloud::fake::What::Slow {
+            piece: 100,
+            pause_ms: 60,
+        },
+    ));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cursor-agent-cloud"))
+        .arg("acp")
+        .env("CURSOR_API_URL", fake.url())
+        .env("CURSOR_API_KEY", KEY)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let ask = |id: u32, method: &str, params: Value| {
+        let asked = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        format!("{asked}\n")
+    };
+    let neovim = json!({ "protocolVersion": 1, "clientInfo": { "name": "cursor-agent.nvim", "version": "1" } });
+    let load = json!({ "sessionId": created.agent.id, "cwd": "/", "mcpServers": [] });
+    let asked = [
+        ask(1, "initialize", neovim),
+        ask(2, "session/load", load),
+        ask(3, "session/list", json!({})),
+    ];
+    stdin.write_all(asked.concat().as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (mut answered, mut prompts) = (0, 0);
+    while answered < 4 {
+        let line = tokio::time::timeout(ms(20_000), lines.next_line()).await;
+        let message: Value = serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap();
+        let update = &message["params"]["update"]["sessionUpdate"];
+        prompts += usize::from(update == "user_message_chunk");
+        answered += usize::from(message["id"].is_number());
+        // What a second look would have begun to tell is told by then.
+        if answered == 3 && message["id"].is_number() {
+            stdin
+                .write_all(ask(4, "session/list", json!({})).as_bytes())
+                .await
+                .unwrap();
+        }
+    }
+    assert_eq!(prompts, 1);
+}
+
+#[tokio::test]
 async fn a_conversation_that_was_closed_is_no_longer_listened_to() {
     let fake = fake(Options::default()).await;
     let created = client(&fake).create(&ask("hang")).await.unwrap();

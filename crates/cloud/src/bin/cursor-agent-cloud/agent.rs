@@ -236,6 +236,8 @@ impl Server {
 
     /// Replays all runs that have ended, answers, and follows the one that has not.
     async fn load(self: &Rc<Self>, ticket: Ticket, session: &Rc<Session>) -> Result<(), Error> {
+        // From the beginning: else a look for new runs in the middle of it would tell them all again.
+        let turn = session.turn.lock().await;
         let agent = self.client.agent(&session.id).await?;
         let runs = self.client.all_runs(&session.id).await?;
         if let Some(name) = &agent.name {
@@ -254,7 +256,6 @@ impl Server {
             return Ok(());
         };
         *session.run.borrow_mut() = Some(run.id.clone());
-        let turn = session.turn.lock().await;
         let place = (&mut talk, over.len(), runs.len());
         self.follow_on(session, &run.id, place, Some(ticket)).await;
         drop(turn);
