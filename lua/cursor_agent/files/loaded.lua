@@ -338,6 +338,12 @@ function M.lines(buf)
   return #lines == 1 and lines[1] == "" and {} or lines
 end
 
+---@param buf integer
+---@return boolean
+function M.is_empty(buf)
+  return vim.api.nvim_buf_line_count(buf) == 1 and vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == ""
+end
+
 ---@param some string[]
 ---@param others string[]
 ---@return boolean

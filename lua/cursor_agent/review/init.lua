@@ -119,7 +119,7 @@ local function redraw(path)
   local ready, buf = bridge.is_loaded(), buffers.find(path)
   if not ready or not buf then
     return
-  elseif not buffers.in_step(buf, path) and not (#loaded.lines(buf) == 0 and not vim.uv.fs_stat(path)) then
+  elseif not buffers.in_step(buf, path) and not (loaded.is_empty(buf) and not vim.uv.fs_stat(path)) then
     -- The buffer has yet to take in what is on disk, or the file is gone and it has the text. An empty one shows the old.
     if drawn[buf] and (not vim.uv.fs_stat(path) or #bridge.review_hunks({ path = path }) == 0) then
       disarm(buf)
