@@ -101,6 +101,27 @@ case(
   end
 )
 
+case("a run goes on when its chat is closed and when Neovim quits", { "--agents", "3" }, function(nvim, cloud)
+  nvim:cmd("CursorAgent cloud")
+  nvim:wait_screen("1 running")
+  -- One that was opened, and one that was asked for in its chat.
+  nvim:keys("/Fix flaky<CR><CR>")
+  nvim:wait_state("running")
+  nvim:lua("require('cursor_agent.chat').close(require('cursor_agent.chat.registry').find())")
+  nvim:cmd("CursorAgent cloud")
+  nvim:keys("/Docs audit<CR><CR>")
+  nvim:wait_screen("Lists accept a trailing comma now.")
+  nvim:wait_state("idle")
+  nvim:prompt("hang on")
+  nvim:wait(function()
+    return #asked(cloud, "POST", "/runs") == 1 and #nvim:texts("tool") == 6
+  end, "the run")
+  nvim:quit("qa!")
+  nvim:wait_exit()
+  vim.wait(500)
+  T.eq(#asked(cloud, "POST", "/cancel"), 0)
+end)
+
 case("what is asked elsewhere is in the conversation that is open", { "--agents", "2" }, function(nvim, cloud)
   nvim:cmd("CursorAgent cloud")
   nvim:wait_screen("1 running")

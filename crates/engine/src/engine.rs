@@ -184,14 +184,15 @@ impl Engine {
         let session = self.sessions.remove(&key).ok_or(Error::NoSession(key))?;
         let id = session.agent();
         let others = self.sessions.values().any(|other| other.agent() == id);
-        let mut offers_close = false;
+        let (mut offers_close, mut goes_on) = (false, false);
         if let Some(agent) = self.agents.get_mut(&id) {
+            goes_on = agent.works_elsewhere();
             offers_close = agent.caps().session.close && *agent.link() == Link::Ready;
             // One that is being loaded has its id already; what subagents of it still say has no place either.
             agent.close_session(key);
         }
         if let Some(session_id) = session.session_id().cloned() {
-            if session.turn().is_some() {
+            if session.turn().is_some() && !goes_on {
                 self.notify(
                     id,
                     acp::methods::SESSION_CANCEL,
@@ -251,6 +252,10 @@ impl Engine {
             .sessions
             .values()
             .filter(|s| s.turn().is_some())
+            .filter(|s| {
+                let agent = self.agents.get(&s.agent());
+                !agent.is_some_and(Agent::works_elsewhere)
+            })
             .map(|s| (s.agent(), s.session_id().cloned()))
             .collect();
         for (id, session_id) in running {

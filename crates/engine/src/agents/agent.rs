@@ -313,6 +313,13 @@ impl Agent {
         self.title.as_deref()
     }
 
+    /// Whether its turns go on without us: they are stopped when the user says so, not when a chat is closed or the editor quits.
+    pub fn works_elsewhere(&self) -> bool {
+        let meta = self.caps.meta.as_ref();
+        meta.and_then(|meta| meta.get("worksElsewhere"))
+            .is_some_and(|value| value == true)
+    }
+
     /// Whether it is our own program for Cursor's headless mode.
     pub fn is_headless(&self) -> bool {
         self.headless

@@ -365,6 +365,25 @@ fn state_update() {
 }
 
 #[test]
+fn turns_of_an_agent_that_works_elsewhere_go_on_without_us() {
+    for elsewhere in [true, false] {
+        let mut profile = crate::kit::Profile::plain();
+        profile.initialize["agentCapabilities"]["_meta"] = json!({ "worksElsewhere": elsewhere });
+        let (mut world, first) = World::ready(profile);
+        let second = world.open(Wanted::default());
+        world.prompt(first, "go on");
+        world.prompt(second, "and you");
+        world.act(|engine| engine.close(first)).unwrap();
+        let cancels = usize::from(!elsewhere);
+        assert_eq!(world.all_sent("session/cancel").len(), cancels);
+        world.act(|engine| engine.cancel(second)).unwrap();
+        assert_eq!(world.all_sent("session/cancel").len(), cancels + 1);
+        world.act(|engine| engine.shutdown());
+        assert_eq!(world.all_sent("session/cancel").len(), 2 * cancels + 1);
+    }
+}
+
+#[test]
 fn compaction_update_and_compaction_summary_chunk() {
     let (mut world, key) = World::plain();
     let compaction = |status: &str| json!({ "sessionUpdate": "compaction_update", "compactionId": "c", "status": status });

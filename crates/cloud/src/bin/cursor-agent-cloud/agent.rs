@@ -147,6 +147,8 @@ impl Server {
                         "loadSession": true,
                         "promptCapabilities": { "image": true, "embeddedContext": true },
                         "sessionCapabilities": { "list": {}, "close": {} },
+                    // A run is stopped when the user says so, not because a window or the editor is closed.
+                    "_meta": { "worksElsewhere": true },
                     },
                     "agentInfo": { "name": "cursor-agent-cloud", "title": "Cursor cloud", "version": env!("CARGO_PKG_VERSION") },
                     "authMethods": [],
