@@ -23,7 +23,8 @@ for _, name in ipairs(names) do
 end
 
 local function run()
-  return steps.success(steps.install(root))
+  -- After an update, in a Neovim that has used the version before.
+  return steps.success(steps.install(root), vim.g.cursor_agent_started == true)
 end
 
 if task.inside() then

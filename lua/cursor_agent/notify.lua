@@ -32,25 +32,54 @@ local function is_builtin(notify)
   if type(notify) ~= "function" then
     return false
   end
-  local info = debug.getinfo(notify, "S")
-  local wrapped = debug.getinfo(vim.schedule_wrap(is_builtin), "S")
+  local info = assert(debug.getinfo(notify, "S"))
+  local wrapped = assert(debug.getinfo(vim.schedule_wrap(is_builtin), "S"))
   local is_wrapped = info.source == wrapped.source and info.linedefined == wrapped.linedefined
   return not is_wrapped and (info.source:match("^@vim/") ~= nil or info.source:match("^=?%?$") ~= nil)
 end
 
----What is shown of a message of several lines, or of one too long. On a small screen what it says comes first.
----@param text string
+---A line in which long paths have only their beginning and their end, as far as it has to be shorter.
+---@param line string
 ---@param room integer
 ---@return string
-local function head_of(text, room)
-  local more = " (:messages)"
-  if room < 40 then
-    text, more = text:gsub("^cursor%-agent: ", ""), room < 24 and "" or more
+local function with_short_paths(line, room)
+  local shorter = line
+  for path in line:gmatch("~?/[^%s:;,\"'`)]+") do
+    if format.width(shorter) <= room then
+      break
+    end
+    local first, last = path:match("^(~?/[^/]+)/.+/([^/]+)/?$")
+    if first then
+      shorter = shorter:gsub(vim.pesc(path), (first .. "/…/" .. last):gsub("%%", "%%%%"), 1)
+    end
   end
-  if format.width(text .. more) > room then
-    text = format.first_cells(text, math.max(room - #more - 1, 1)) .. "…"
+  return shorter
+end
+
+---What is shown of a message of several lines, or of one too long: its beginning, and what to do about it, wherever in the
+---message that stands. On a small screen what it says comes first.
+---@param text string the whole message
+---@param line string its first line
+---@param room integer
+---@return string
+local function head_of(text, line, room)
+  local more = room < 24 and "" or " (:messages)"
+  line = with_short_paths(line, room - format.width(more))
+  if room < 40 or format.width(line .. more) > room then
+    line = line:gsub("^cursor%-agent: ", "")
   end
-  return text .. more
+  if format.width(line .. more) <= room and line:find(":CursorAgent %l") then
+    return line .. more
+  end
+  local command = room >= 40 and text:match(":CursorAgent %l+") or nil
+  local function cut(remedy)
+    local left = room - format.width(remedy .. more)
+    return (format.width(line) <= left and line or format.first_cells(line, math.max(left - 1, 1)) .. "…")
+      .. remedy
+      .. more
+  end
+  local head = cut("")
+  return command and not head:find(command, 1, true) and cut(" · " .. command) or head
 end
 
 ---@param text string
@@ -89,7 +118,7 @@ local function show(text, level)
       break
     end
   end
-  vim.api.nvim_echo({ { head_of(lines[1] or "", room), hl } }, false, {})
+  vim.api.nvim_echo({ { head_of(text, lines[1] or "", room), hl } }, false, {})
 end
 
 ---Shows a message. Safe to call from a fast event.

@@ -181,6 +181,33 @@ T.case("a stale library is named, with the command that rebuilds it", { width = 
   T.contains(problem, copy .. "/lib/cursor_agent.so")
   T.contains(problem, ":CursorAgent build")
   T.contains(problem, copy)
+  -- What to do comes first: a message is cut at its end.
+  T.ok(vim.startswith(problem, "run `:CursorAgent build`"), problem)
+end)
+
+T.case("after an update, beside the library of before, the remedy is a new Neovim", { width = 120 }, function(child)
+  child:use(T.agent({}))
+  child:cmd("CursorAgent")
+  child:wait_state("idle")
+  local copy = copy_plugin(child)
+  local path = copy .. "/lua/cursor_agent/bridge/native.lua"
+  local source = table.concat(vim.fn.readfile(path), "\n")
+  vim.fn.writefile(vim.split((source:gsub("local ABI = %d+", "local ABI = 9999")), "\n"), path)
+  child:lua(
+    [[
+      require("cursor_agent").deactivate()
+      for name in pairs(package.loaded) do
+        if name == "cursor_agent" or vim.startswith(name, "cursor_agent.") then
+          package.loaded[name] = nil
+        end
+      end
+      vim.g.loaded_cursor_agent = nil
+      vim.cmd.source(... .. "/plugin/cursor_agent.lua")
+    ]],
+    copy
+  )
+  child:keys("<Esc>:CursorAgent<CR>")
+  child:wait_screen("restart Neovim: the library in use is that of the version before")
 end)
 
 T.case("a library that is missing is named, with the command that builds it", function(child)

@@ -370,6 +370,56 @@ case(":CursorAgent build says when a new Neovim is needed, and what it does not 
   T.eq(child:lua("return vim.fn.getcompletion('CursorAgent build ', 'cmdline')"), { "prebuilt", "cargo" })
 end)
 
+---A cargo whose longest step prints nothing until a file is there.
+local QUIET_CARGO = [[#!/bin/sh
+echo "   Compiling cursor-agent-nvim v0.1.0" >&2
+while [ ! -e go-on ]; do /bin/sleep 0.05; done
+]] .. CARGO:gsub("^#![^\n]*\n", "")
+
+case("a build that prints nothing is heard of all the same, in lazy.nvim's coroutine", function(child, plugin)
+  Plugin.programs(child, { cargo = QUIET_CARGO })
+  child:lua("_G.thread, _G.said = coroutine.create(assert(loadfile(... .. '/build.lua'))), {}", plugin.root)
+  local function step()
+    child:lua([[
+      for _ = 1, 10 do
+        if coroutine.status(_G.thread) == "suspended" then
+          local ok, value = coroutine.resume(_G.thread)
+          _G.said[#_G.said + 1] = (not ok or type(value) == "string") and value or nil
+        end
+      end
+    ]])
+  end
+  child:wait(function()
+    step()
+    local seconds = {}
+    for _, text in ipairs(child:lua("return _G.said")) do
+      seconds[#seconds + 1] = text:match("^cargo: Compiling cursor%-agent%-nvim.*%((%d+) s%)$")
+    end
+    return #seconds >= 2 and tonumber(seconds[2]) > tonumber(seconds[1])
+  end, "two words about the same step")
+  vim.fn.writefile({}, plugin.root .. "/go-on")
+  child:wait(function()
+    step()
+    return child:lua("return coroutine.status(_G.thread)") == "dead"
+  end, "the end")
+  T.eq(child:lua("return _G.said[#_G.said]"), "the library is built")
+  expect_installed(plugin)
+end)
+
+case("a build that prints nothing is heard of where the manager waits: vim.pack, mini.deps", function(child, plugin)
+  Plugin.programs(child, { cargo = QUIET_CARGO })
+  -- The plugin was in use before it was updated.
+  child:lua("vim.g.cursor_agent_started = true")
+  child:lua_later("dofile(... .. '/build.lua')", plugin.root)
+  child:wait_screen("Compiling cursor-agent-nvim")
+  child:wait(function()
+    return tonumber(table.concat(child.screen_state:lines(), "\n"):match("nvim v0.1.0 %((%d+) s%)") or 0) >= 3
+  end, "the time to go on")
+  vim.fn.writefile({}, plugin.root .. "/go-on")
+  child:wait_screen("the library is built; restart Neovim to use it")
+  T.eq(child:api("nvim_get_mode").blocking, false)
+end)
+
 case("an abort ends the build and its programs", function(child, plugin)
   Plugin.programs(child, { cargo = "#!/bin/sh\necho $$ >cargo.pid\nexec /bin/sleep 1000\n" })
   child:lua(

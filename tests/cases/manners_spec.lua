@@ -120,6 +120,26 @@ T.case("a long message in wide characters is shown as far as it fits, and waits 
   end
 end)
 
+T.case("a message that is cut keeps what to do about it, and both ends of a path", function(child)
+  local path = "/home/someone/.local/share/nvim/lazy/cursor-agent.nvim/lib/cursor_agent.so"
+  local texts = {
+    -- The remedy in a line of its own, far behind in the first one, and in one that fits.
+    [("vibe is not logged in: %s\n  :CursorAgent login runs `vibe --setup`"):format(("word "):rep(30))] = "… · :CursorAgent login (:messages)",
+    [("the library %s is of no use, %s: run `:CursorAgent build`"):format(path, ("word "):rep(30))] = "the library /home/…/cursor_agent… · :CursorAgent build (:messages)",
+    [("cannot read %s\n  permission denied"):format(path)] = "cannot read /home/…/cursor_agent.so (:messages)",
+    ["run `:CursorAgent build`: the library is not built\n  " .. path] = "run `:CursorAgent build`: the library is not built (:messages)",
+  }
+  for text, shown in vim.spairs(texts) do
+    child:lua_later("require('cursor_agent.notify').notify(...)", text)
+    child:wait_screen(shown)
+    T.ok(not text:find(":CursorAgent", 1, true) or child:sees(":CursorAgent"), "what to do is cut off")
+    T.eq(child:api("nvim_get_mode").blocking, false)
+    T.contains(child:messages():gsub("%s+", ""), (text:gsub("%s+", "")))
+    child:lua("vim.cmd('messages clear') vim.cmd('echo')")
+    child:wait_screen_without(shown)
+  end
+end)
+
 T.case("highlights are defaults: a colorscheme and the user have the last word", function(child)
   child:lua([[vim.api.nvim_set_hl(0, "CursorAgentUser", { bold = true })]])
   child:use(T.agent({}))

@@ -29,7 +29,7 @@ local function open_library()
   end
   local entry, why = package.loadlib(path, "luaopen_cursor_agent")
   if not entry then
-    return nil, ("the library could not be loaded: %s\n  %s"):format(why, rebuild)
+    return nil, ("run `:CursorAgent build`: the library could not be loaded\n  %s\n  %s"):format(why, rebuild)
   end
   opened = true
   local reason = entry()
@@ -38,13 +38,12 @@ local function open_library()
     return nil, ("the library could not start: %s\n  %s"):format(tostring(reason), rebuild)
   end
   if native.abi ~= ABI then
-    return nil,
-      ("the library %s is stale: it speaks interface %s, the plugin %d.\n  %s"):format(
-        path,
-        tostring(native.abi),
-        ABI,
-        rebuild
-      )
+    local speaks = ("it speaks interface %s, the plugin %d\n  %s"):format(tostring(native.abi), ABI, path)
+    if vim.g.cursor_agent_started then
+      -- The plugin was updated and loaded again; what is in use cannot be taken out of a running Neovim.
+      return nil, "restart Neovim: the library in use is that of the version before: " .. speaks
+    end
+    return nil, ("run `:CursorAgent build`: the library is stale: %s\n  %s"):format(speaks, rebuild)
   end
   return native
 end

@@ -33,11 +33,7 @@ function M.build(way)
       notify.notify(tostring(value), "error")
       return
     end
-    local message = steps.success(value)
-    if value ~= "kept" and not bridge.forget_failure() then
-      message = message .. "; restart Neovim to use it"
-    end
-    notify.notify(message)
+    notify.notify(steps.success(value, value ~= "kept" and not bridge.forget_failure()))
   end)
   return true
 end

@@ -162,6 +162,12 @@ function ways.prebuilt(wanted)
   return adopt(wanted, files)
 end
 
+---A build that prints nothing is heard of this often.
+M.QUIET_MS = 2000
+
+---As much of what cargo prints as stands in one line of a small terminal.
+local MOST_PROGRESS = 50
+
 ---@return string?
 local function find_cargo()
   if vim.fn.executable("cargo") == 1 then
@@ -182,7 +188,8 @@ function ways.cargo(wanted)
   end
   local target = wanted.root .. "/target"
   task.say("building with cargo, which takes a minute or two")
-  local spoke = vim.uv.now()
+  local started = vim.uv.now()
+  local spoke, said = started, ""
   local command = { cargo, "build", "--release", "--locked", "--target-dir", target, "-p", "cursor-agent-nvim" }
   for _, program in ipairs(platform.programs) do
     vim.list_extend(command, { "-p", program.package })
@@ -190,10 +197,13 @@ function ways.cargo(wanted)
   local output, broken = task.run(command, {
     cwd = wanted.root,
     timeout_ms = BUILD_MS,
-    on_line = function(line)
-      if vim.uv.now() - spoke > 1000 then
-        spoke = vim.uv.now()
-        task.say("cargo: " .. vim.trim(line))
+    -- The longest step says nothing for a minute: then it is the time that shows that it goes on.
+    on_wait = function(line)
+      local now = vim.uv.now()
+      if now - spoke > (line ~= said and 1000 or M.QUIET_MS) then
+        spoke, said = now, line
+        local step = line ~= "" and line:sub(1, MOST_PROGRESS) or "building"
+        task.say(("cargo: %s (%d s)"):format(step, (now - started) / 1000))
       end
     end,
   })
@@ -298,9 +308,10 @@ local SUCCESS = {
 
 ---What a person reads when it went well.
 ---@param how cursor_agent.install.Way
+---@param in_use boolean another library is loaded in this Neovim, and stays
 ---@return string
-function M.success(how)
-  return SUCCESS[how]
+function M.success(how, in_use)
+  return SUCCESS[how] .. (in_use and how ~= "kept" and "; restart Neovim to use it" or "")
 end
 
 return M

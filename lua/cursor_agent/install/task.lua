@@ -44,7 +44,8 @@ end
 
 ---Runs a program to its end.
 ---@param command string[]
----@param opts? { cwd: string?, env: table<string, string>?, timeout_ms: integer?, on_line: fun(line: string)? } `on_line` hears stderr
+---@param opts? { cwd: string?, env: table<string, string>?, timeout_ms: integer?, on_wait: fun(line: string)? } `on_wait` is called all
+---  the time, with the last line of stderr
 ---@return cursor_agent.install.Output?, string? problem when it could not be started or did not end by itself
 function M.run(command, opts)
   opts = opts or {}
@@ -63,16 +64,16 @@ function M.run(command, opts)
   if not started then
     return nil, ("%s could not be run: %s"):format(command[1], (tostring(job):gsub("^.-:%d+: ", "")))
   end
-  local heard = 0
+  local heard, line = 0, ""
   local watched, problem = pcall(function()
     while not result do
       vim.uv.sleep(LOOK_MS)
-      if opts.on_line and #errors > heard then
-        heard = #errors
-        local line = vim.trim(table.concat(errors)):match("[^\r\n]*$")
-        if line and line ~= "" then
-          opts.on_line(line)
+      if opts.on_wait then
+        if #errors > heard then
+          heard = #errors
+          line = vim.trim(table.concat(errors)):match("[^\r\n]*$") or line
         end
+        opts.on_wait(line)
       end
       yield()
     end
