@@ -82,6 +82,34 @@ T.case("a conversation outlives Neovim, and the agent's replay shows nothing twi
   T.eq(kinds(nvim)[#before + 1], "user: go on")
 end)
 
+T.case("a replay that begins long after the answer shows nothing twice, and no prompt is sent into it", function(nvim)
+  nvim:use(T.agent({ turns = { TURN } }))
+  nvim:prompt("fix the parser")
+  nvim:wait_turns(1)
+  local before = kinds(nvim)
+  -- As Gemini on a busy machine.
+  local load = { { reply = vim.empty_dict() }, { wait_ms = 1000 } }
+  for _, update in ipairs(HISTORY) do
+    load[#load + 1] = { update = update, session = "session-1" }
+  end
+  load[#load + 1] = { note = "replayed" }
+  local agent = again(nvim, {
+    initialize = { agentCapabilities = { loadSession = true } },
+    on = { ["session/load"] = load },
+    turns = { { { text = "And on." } }, { { text = "More." } } },
+  })
+  nvim:lua("require('cursor_agent').load('session-1')")
+  nvim:wait_screen("The lexer is at fault.")
+  nvim:prompt("go on")
+  nvim:wait_turns(1)
+  nvim:wait(function()
+    return #agent:notes("replayed") == 1
+  end, "the replay")
+  nvim:prompt("more")
+  nvim:wait_turns(2)
+  T.eq(kinds(nvim), vim.list_extend(before, { "user: go on", "agent: And on.", "user: more", "agent: More." }))
+end)
+
 T.case("a prompt sent while a conversation is loaded is sent once it is there", function(nvim)
   nvim:use(T.agent({ turns = { TURN } }))
   nvim:prompt("fix the parser")

@@ -9,8 +9,8 @@ local START_MS, CANCEL_MS = agents.START_MS, agents.CANCEL_MS
 local PNG =
   vim.base64.decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
----How each is told to use its tools.
----@type table<string, { run: (fun(command: string): real.Part), add: string }>
+---How each is told to use its tools, and the mode in which it asks about commands where that is not its first.
+---@type table<string, { run: (fun(command: string): real.Part), add: string, mode: string?, never_asks: boolean?, forgets: boolean? }>
 local TOOLS = {
   claude = {
     run = function(command)
@@ -23,6 +23,18 @@ local TOOLS = {
       return { tool = "run_shell_command", input = { command = command, description = "Run it" } }
     end,
     add = "mcp_calculator_add",
+    -- It finds the session it has written down some of the time only. Then the prompt carries the conversation.
+    forgets = true,
+  },
+  codex = {
+    run = function(command)
+      local why = { sandbox_permissions = "require_escalated", justification = "To see whether it works" }
+      return { tool = "exec_command", input = vim.tbl_extend("error", { cmd = command }, why) }
+    end,
+    add = "mcp__calculator.add",
+    mode = "workspace-write",
+    -- About tools of servers.
+    never_asks = true,
   },
 }
 
@@ -65,7 +77,7 @@ end
 
 for agent, tools in vim.spairs(TOOLS) do
   local function deep(name, run, more)
-    agents.case(agent --[[@as "claude"|"gemini"]], agent .. ": " .. name, run, more)
+    agents.case(agent --[[@as "claude"|"gemini"|"codex"]], agent .. ": " .. name, run, more, tools.mode)
   end
 
   deep("rejected, allowed for good, cancelled in a tool, an image: the session goes on", function(child, model)
@@ -142,13 +154,14 @@ for agent, tools in vim.spairs(TOOLS) do
     child:wait(function()
       return child:lua("return require('cursor_agent').status(...).state", first) == "idle"
     end, "the first to end", START_MS)
-    T.contains(
-      child:lua("return vim.tbl_map(function(e) return e.text end, require('cursor_agent').transcript(...))", first)[2],
-      "First word"
+    local of_first = child:lua(
+      "return vim.tbl_map(function(e) return e.kind .. ': ' .. (e.text or '') end, require('cursor_agent').transcript(...))",
+      first
     )
+    T.contains(table.concat(of_first, "\n"), "agent: First word")
     local killed = 0
     for _, process in ipairs(T.processes()) do
-      if process.command:find("--acp", 1, true) or process.command:find("claude-agent-acp", 1, true) then
+      if process.command:find("--acp", 1, true) or process.command:find("/[%l-]+%-acp/dist/index.js") then
         vim.uv.kill(process.pid, "sigkill")
         killed = killed + 1
       end
@@ -163,46 +176,50 @@ for agent, tools in vim.spairs(TOOLS) do
     end, "the answer after the restart", START_MS)
   end)
 
-  -- Not gemini: what it replays after its answer comes at any time, and too late is taken for news.
-  if agent ~= "gemini" then
-    deep("a session is loaded in a new Neovim by its id", function(child, model, config)
-      model:script("Remember the number seven", { { { text = "Seven it is." } } })
-      model:script("Which number was it", { { { text = "It was seven." } } })
-      child:prompt("Remember the number seven")
-      T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
-      local id = child:status().session_id
-      child:quit("qall!")
-      local later = require("harness.child").start({
-        dir = child.dir,
-        root = T.root,
-        mark = { [require("harness.process").MARKER] = vim.fs.basename(child.dir) },
-        deadline = vim.uv.now() + 60000,
-        case = {},
-      })
-      local ok, problem = pcall(function()
-        later:use({ options = config.agents[agent] }, config)
-        later:lua("require('cursor_agent').load(...)", id)
-        later:wait(function()
-          return later:texts("agent")[1] == "Seven it is."
-        end, "the replay", START_MS)
-        later:wait_state("idle", START_MS)
-        later:prompt("Which number was it")
-        T.eq(later:wait_turns(1, START_MS).stop_reason, "end_turn")
-        T.eq(last_text(later), "It was seven.")
-        T.contains(vim.json.encode(model.requests[#model.requests]), "Remember the number seven")
-      end)
-      later:quit("qall!")
-      assert(ok, problem)
+  deep("a session is loaded in a new Neovim by its id", function(child, model, config)
+    model:script("Remember the number seven", { { { text = "Seven it is." } } })
+    model:script("Which number was it", { { { text = "It was seven." } } })
+    child:prompt("Remember the number seven")
+    T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
+    local id = child:status().session_id
+    child:quit("qall!")
+    local later = require("harness.child").start({
+      dir = child.dir,
+      root = T.root,
+      mark = { [require("harness.process").MARKER] = vim.fs.basename(child.dir) },
+      deadline = vim.uv.now() + 60000,
+      case = {},
+    })
+    local ok, problem = pcall(function()
+      later:use({ options = config.agents[agent] }, config)
+      later:lua("require('cursor_agent').load(...)", id)
+      later:wait(function()
+        return later:texts("agent")[1] == "Seven it is."
+      end, "the replay", START_MS)
+      later:wait_state("idle", START_MS)
+      later:prompt("Which number was it")
+      T.eq(later:wait_turns(1, START_MS).stop_reason, "end_turn")
+      local forgot = table.concat(later:texts("notice")):find("no longer knows this conversation", 1, true)
+      T.ok(not forgot or tools.forgets, "the agent did not load it")
+      if not forgot then
+        -- Each once, whenever the agent replays it.
+        T.eq(later:texts("agent"), { "Seven it is.", "It was seven." })
+      end
+      T.contains(vim.json.encode(model.requests[#model.requests]), "Remember the number seven")
     end)
-  end
+    later:quit("qall!")
+    assert(ok, problem)
+  end)
 
   deep("a tool of an MCP server is asked about by its name and its server, and runs", function(child, model)
     model:script("Add them", { { { tool = tools.add, input = { a = 3, b = 4 } } }, { { text = "Seven." } } })
     child:prompt("Add them")
-    local asked = agents.wait_decision(child)
-    T.eq(asked.facts.mcp, { server = "calculator", tool = "add" })
-    child:wait_screen("calculator")
-    child:cmd("CursorAgent accept")
+    if not tools.never_asks then
+      local asked = agents.wait_decision(child)
+      T.eq(asked.facts.mcp, { server = "calculator", tool = "add" })
+      child:wait_screen("calculator")
+      child:cmd("CursorAgent accept")
+    end
     T.eq(child:wait_turns(1, START_MS).stop_reason, "end_turn")
     T.contains(vim.inspect(model:tool_result()), "The sum is 7")
     T.eq(last_text(child), "Seven.")

@@ -78,7 +78,8 @@ end
 ---@param name string
 ---@param run fun(child: harness.Child, model: real.Model, config: table)
 ---@param more? fun(child: harness.Child): table more options of the plugin
-function M.case(agent, name, run, more)
+---@param mode? string the agent is started in
+function M.case(agent, name, run, more, mode)
   local opts = {
     needs = function()
       return install(agent)
@@ -93,7 +94,12 @@ function M.case(agent, name, run, more)
     end
     local how = AGENTS[agent]
     model = Model.start(how.api)
-    local options = { command = commands[agent], auth_method = how.auth_method, env = how.env(model.url, child.dir) }
+    local options = {
+      command = commands[agent],
+      auth_method = how.auth_method,
+      env = how.env(model.url, child.dir),
+      mode = mode,
+    }
     local config = { agent = agent, agents = { [agent] = options } }
     config = more and vim.tbl_extend("force", config, more(child)) or config
     child:use({ options = options }, config)

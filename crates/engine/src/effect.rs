@@ -93,8 +93,8 @@ pub enum Timer {
     Login { proc: Proc },
     /// The session that was asked for should be there; `heard` counts what had arrived.
     Session { key: Key, heard: u64 },
-    /// The replay of a loaded session may have come to its end; `heard` counts what had arrived.
-    Replay { key: Key, heard: u64 },
+    /// The replay of a loaded session may have come to its end; `heard` counts what had arrived, `quiet` how often nothing had.
+    Replay { key: Key, heard: u64, quiet: u32 },
     /// Something that was set before the first prompt should have been answered.
     Set { key: Key, step: u64 },
     /// A cancelled turn should have ended.

@@ -240,7 +240,8 @@ M.notes = {
   kilo = "A fork of OpenCode: keys of any provider, or a Kilo account.",
   grok = "Uses XAI_API_KEY when it is set.",
   pi = "An adapter: it runs `pi`, which has to be on your PATH. Runs tools without asking.",
-  ["fast-agent"] = 'Needs a model: `agents["fast-agent"].command = { "fast-agent-acp", "--model", "sonnet" }`.',
+  ["fast-agent"] = 'Needs a model: `agents["fast-agent"].command = { "fast-agent-acp", "--model", "sonnet" }`. Releases of that '
+    .. 'package lack the program it starts: then `uv tool install fast-agent-mcp`, and `{ "fast-agent", "acp", "--model", "sonnet" }`.',
 }
 
 ---How an agent is logged in to, where its preset has no command for it.
@@ -252,7 +253,7 @@ M.logins = {
 }
 
 ---What a session with an agent can do, as it said itself when it was tried: load a past session, list and resume them, fork one,
----take images. One that is not here was not started yet.
+---take images.
 ---@type table<string, string[]>
 M.abilities = {
   cursor = { "load", "list", "image" },
@@ -262,13 +263,20 @@ M.abilities = {
   claude = { "load", "list", "resume", "fork", "image" },
   gemini = { "load", "image" },
   codex = { "load", "list", "resume", "fork", "image" },
+  opencode = { "load", "list", "resume", "fork", "image" },
+  goose = { "load", "list", "image" },
   qwen = { "load", "list", "resume", "image" },
+  vibe = { "load", "list", "fork", "image" },
   copilot = { "load", "list", "image" },
   kimi = { "load", "list", "resume", "fork", "image" },
   auggie = { "load", "list", "image" },
   cline = { "load", "image" },
+  droid = { "load", "list", "resume", "image" },
   qoder = { "load", "list", "resume", "fork", "image" },
+  kilo = { "load", "list", "resume", "fork", "image" },
   grok = { "load", "list", "resume" },
+  pi = { "load", "list", "image" },
+  ["fast-agent"] = { "load", "list", "resume", "image" },
 }
 
 ---Other plugins, and how the chat gets on with each.
@@ -301,7 +309,7 @@ function M.rows()
       name = name,
       command = shown(agent.command),
       install = M.install_commands[name] or "comes with the plugin",
-      can = table.concat(M.abilities[name] or { "not tried" }, ", "),
+      can = table.concat(M.abilities[name], ", "),
       login = M.logins[name] or agent.login_command and shown(agent.login_command) or "none",
     }
   end

@@ -379,7 +379,7 @@ impl Engine {
     pub fn on_timer(&mut self, timer: Timer) {
         match timer {
             Timer::Session { key, heard } => self.on_session_timer(key, heard),
-            Timer::Replay { key, heard } => self.on_replay_timer(key, heard),
+            Timer::Replay { key, heard, quiet } => self.on_replay_timer(key, heard, quiet),
             Timer::Cancel { key, turn } => self.on_cancel_timer(key, turn),
             Timer::Set { key, step } => self.on_set_timer(key, step),
             Timer::Context { key, turn } => self.on_context_timer(key, turn),

@@ -85,6 +85,8 @@ pub struct Session {
     pub(super) signed_out: bool,
     /// How many updates have arrived.
     pub(super) heard: u64,
+    /// Something of the conversation has come since it was asked to be loaded.
+    pub(super) replayed: bool,
     /// What is stored of it is being read: it is asked for at the agent afterwards.
     pub(super) recalling: bool,
     /// So many entries were stored before.
@@ -311,6 +313,7 @@ impl Session {
             error: None,
             signed_out: false,
             heard: 0,
+            replayed: false,
             recalling: false,
             restored: 0,
             stored: false,

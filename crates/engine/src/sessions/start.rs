@@ -23,6 +23,9 @@ use crate::text::label;
 
 /// A replay that says nothing for this long is taken to be over.
 const REPLAY_IDLE_MS: u64 = 300;
+/// One that has not begun yet is waited for this many times as long: Gemini answers first, and replays when it gets round to
+/// it. What came later would be taken for news.
+const REPLAY_BEGINS: u32 = 7;
 /// After this long without an answer to a setting the session is used as it is.
 const SET_MS: u64 = 10_000;
 /// After this long without an answer, or a word of a replay, the user is told that the session is late; the wait goes on.
@@ -124,6 +127,7 @@ impl Engine {
             session.error = None;
             // A timer of an earlier replay must not end this one.
             session.heard += 1;
+            session.replayed = false;
             if phase == (Phase::Loading { discard: false }) {
                 let taken = session.replay.map_or(0, |replay| replay.taken);
                 session.replay = Some(Replay { taken, skip: taken });
@@ -304,7 +308,11 @@ impl Engine {
             let heard = self.sessions.get(&key).map_or(0, |session| session.heard);
             self.effect(Effect::After {
                 ms: REPLAY_IDLE_MS,
-                timer: Timer::Replay { key, heard },
+                timer: Timer::Replay {
+                    key,
+                    heard,
+                    quiet: 1,
+                },
             });
         } else {
             if phase == Phase::Resuming {
@@ -315,18 +323,21 @@ impl Engine {
     }
 
     /// A replay is over once nothing has come for a while.
-    pub(crate) fn on_replay_timer(&mut self, key: Key, heard: u64) {
+    pub(crate) fn on_replay_timer(&mut self, key: Key, heard: u64, quiet: u32) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
         if !matches!(session.phase, Phase::Loading { .. }) || session.session_id.is_none() {
             return;
         }
-        if session.heard != heard {
+        // Only where it is known that there is something to replay.
+        let is_late = session.shadow.is_some() && !session.replayed && quiet < REPLAY_BEGINS;
+        if session.heard != heard || is_late {
+            let quiet = if session.replayed { 1 } else { quiet + 1 };
             let heard = session.heard;
             self.effect(Effect::After {
                 ms: REPLAY_IDLE_MS,
-                timer: Timer::Replay { key, heard },
+                timer: Timer::Replay { key, heard, quiet },
             });
             return;
         }

@@ -83,6 +83,14 @@ pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed
     }
     let (now_ms, parent) = (now.wall_ms, update.parent);
     session.heard += 1;
+    session.replayed |= matches!(
+        update.news,
+        SessionUpdate::UserMessageChunk(_)
+            | SessionUpdate::AgentMessageChunk(_)
+            | SessionUpdate::AgentThoughtChunk(_)
+            | SessionUpdate::ToolCall(_)
+            | SessionUpdate::ToolCallUpdate(_)
+    );
     if session.is_asked_for() {
         // It was late, and its replay goes on.
         session.error = None;
