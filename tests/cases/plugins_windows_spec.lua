@@ -290,4 +290,7 @@ T.case("the lualine extension has the chat's winbar and title", OPTS, function(n
   ]])
   T.contains(texts[1], "test")
   T.ok(texts[2] ~= "", "a title")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/prompt'))")
+  -- The keys as they are mapped.
+  T.contains(nvim:lua("return require('lualine.extensions.cursor_agent').sections.lualine_z[1]()"), "<C-s> send")
 end)

@@ -136,23 +136,12 @@ local function typed_key(name)
   return keys.key(name, "prompt")
 end
 
----The bottom of the frame: the keys that work here and now, and what is queued.
+---The keys that work in the prompt here and now, as many as have room.
+---@param chat cursor_agent.Chat
+---@param room integer
 ---@return string
-function M.bottom()
-  local chat = drawn()
-  if not chat then
-    return ""
-  end
-  local icons, border = chat.transcript.context.icons, BORDER
-  local status = chat.status
-  local queued = status.queued or 0
-  local right = {} ---@type string[]
-  right[#right + 1] = queued > 0 and queued .. " queued" or nil
-  local mode = winbar.mode(status)
-  right[#right + 1] = mode and format.first_line(mode, MODE_CELLS)
-  local tail = table.concat(right, " · ")
-  local room = vim.api.nvim_win_get_width(0) - 7 - (tail ~= "" and format.width(tail) + 2 or 0)
-  local busy = status.turn_started_ms ~= nil
+function M.hints(chat, room)
+  local busy = chat.status.turn_started_ms ~= nil
   local hints = {} ---@type string[]
   ---@param lhs string?
   ---@param what string
@@ -171,10 +160,29 @@ function M.bottom()
     hint("/", "commands")
   end
   hint(keys.key("help", "prompt"), "keys")
+  return table.concat(hints, " · ")
+end
+
+---The bottom of the frame: the keys that work here and now, and what is queued.
+---@return string
+function M.bottom()
+  local chat = drawn()
+  if not chat then
+    return ""
+  end
+  local icons, border = chat.transcript.context.icons, BORDER
+  local status = chat.status
+  local queued = status.queued or 0
+  local right = {} ---@type string[]
+  right[#right + 1] = queued > 0 and queued .. " queued" or nil
+  local mode = winbar.mode(status)
+  right[#right + 1] = mode and format.first_line(mode, MODE_CELLS)
+  local tail = table.concat(right, " · ")
+  local room = vim.api.nvim_win_get_width(0) - 7 - (tail ~= "" and format.width(tail) + 2 or 0)
   return ("%s%s %%#CursorAgentFrameKeys#%s %s%%=%s%s%s%s"):format(
     border,
     icons.corner_bottom,
-    format.bar_text(table.concat(hints, " · ")),
+    format.bar_text(M.hints(chat, room)),
     border,
     tail ~= "" and ("%%#CursorAgentFrameKeys# %s "):format(format.bar_text(tail)) or "",
     border,

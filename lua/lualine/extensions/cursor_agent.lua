@@ -12,7 +12,13 @@ local function bar()
 end
 
 local function prompt_keys()
-  return vim.bo.filetype == "cursoragent-prompt" and "<C-s> send · g? keys" or ""
+  local chat = require("cursor_agent.chat.registry").of_buffer(vim.api.nvim_get_current_buf())
+  if not chat or vim.bo.filetype ~= "cursoragent-prompt" then
+    return ""
+  end
+  -- Half of the line is the title's.
+  local room = math.floor(vim.api.nvim_win_get_width(0) / 2)
+  return require("cursor_agent.render.format").bar_text(require("cursor_agent.prompt.bar").hints(chat, room))
 end
 
 local sections = { lualine_a = { title }, lualine_z = { prompt_keys } }
