@@ -179,6 +179,54 @@ T.case(
   end
 )
 
+T.case(
+  "a prompt that is refused, a login in a terminal: it is over, and the prompt can be sent again",
+  { width = 120 },
+  function(nvim)
+    -- As Claude: a method that names a command.
+    local method = {
+      id = "claude-login",
+      name = "Claude subscription",
+      _meta = { ["terminal-auth"] = { label = "Log in", command = "sh", args = { "-c", "echo done > logged-in" } } },
+    }
+    local base = { profile = "plain", initialize = { authMethods = { method } } }
+    local agent = T.agent({
+      runs = {
+        vim.tbl_extend("force", base, { on = { ["session/prompt"] = { { REFUSED } } } }),
+        vim.tbl_extend("force", base, { turns = { { { text = "Welcome." } } } }),
+      },
+    })
+    nvim:use(agent)
+    nvim:prompt("hello")
+    nvim:wait_screen("signed out")
+    nvim:keys("<Esc>:CursorAgent login<CR>")
+    wait_message(nvim, ":CursorAgent retry sends the prompt again")
+    T.ok(vim.uv.fs_stat(nvim.work .. "/logged-in"), "the login ran")
+    nvim:wait("not require('cursor_agent').status().needs_login", "the login to be over")
+    nvim:wait_screen_without("signed out")
+    nvim:wait_state("idle")
+    nvim:cmd("CursorAgent retry")
+    nvim:wait_screen("Welcome.")
+  end
+)
+
+T.case("a way to log in that is not chosen after all changes nothing", { width = 120 }, function(nvim)
+  local agent = several(nvim, { ["session/prompt"] = { { REFUSED } } }, { { { text = "Welcome." } } })
+  nvim:prompt("hello")
+  nvim:wait_screen("signed out")
+  nvim:keys("<Esc>")
+  nvim:cmd("messages clear")
+  -- As a person leaves a list: no item.
+  choose(nvim, 99)
+  nvim:cmd("CursorAgent login")
+  nvim:wait("_G.asked ~= nil", "the question")
+  T.eq(#nvim:lua("return _G.asked.ways"), 4)
+  nvim:lua("vim.wait(50)")
+  T.eq(nvim:messages(), "")
+  T.eq(#agent:received("authenticate"), 0)
+  T.eq(nvim:status().needs_login, true)
+end)
+
 T.case("a login in a terminal that fails names the other ways", { width = 120 }, function(nvim)
   local agent = several(nvim)
   agent.options.login_command = { "false" }

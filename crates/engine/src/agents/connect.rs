@@ -333,12 +333,17 @@ impl Engine {
         agent.chosen = Some(method);
         agent.login = None;
         agent.auth_error = None;
-        for key in self.keys_of(proc.agent) {
+        self.signed_in(proc.agent);
+        self.ready(proc);
+    }
+
+    /// The sessions of an agent are no longer known to lack a login.
+    fn signed_in(&mut self, id: AgentId) {
+        for key in self.keys_of(id) {
             if let Some(session) = self.sessions.get_mut(&key) {
                 session.signed_in();
             }
         }
-        self.ready(proc);
     }
 
     /// A login in a terminal went well. The process is started again: one that was signed out may not look again.
@@ -348,6 +353,7 @@ impl Engine {
         // One that is at work was logged in already, unless its last turn failed for want of a login.
         let is_at_work = mine.clone().any(|session| session.turn().is_some());
         let signed_out = !is_at_work && mine.any(|session| session.is_signed_out());
+        self.signed_in(id);
         if signed_out
             || self
                 .agents

@@ -596,7 +596,9 @@ pub fn mcp_tool(tool: &ToolCall) -> Option<McpTool> {
             .strip_prefix("mcp__")
             .and_then(|rest| rest.split_once("__"))
             .or_else(|| name.strip_prefix("mcp_")?.split_once('_'))
-            .or_else(|| name.strip_prefix("mcp:")?.split_once([':', '/']))?;
+            .or_else(|| name.strip_prefix("mcp:")?.split_once([':', '/']))
+            // Codex.
+            .or_else(|| name.strip_prefix("mcp.")?.split_once('.'))?;
         Some(mcp(rest.0, rest.1))
     };
     let named = tool_name(tool);
@@ -887,6 +889,10 @@ mod tests {
             Some(("github", "list_issues")),
         );
         check(&tool("other", "mcp__a__b", json!({})), Some(("a", "b")));
+        check(
+            &tool("execute", "mcp.github.list_issues", json!({})),
+            Some(("github", "list_issues")),
+        );
         check(
             &tool(
                 "other",
