@@ -45,6 +45,7 @@ use engine::ids::{Proc, ResultId};
 use engine::policy::Judged;
 use engine::screen::outbox::Wake;
 use engine::secrets::Secrets;
+use engine::sessions::watching::Job;
 use engine::{Engine, Now};
 
 /// Changes are shown at most once a frame.
@@ -69,6 +70,8 @@ struct Shared {
     families: Families,
     keeper: Keeper,
     review: Review,
+    /// The review has been told what an agent changed, and may have yet to look at it.
+    unlooked: AtomicBool,
     memory: Memory,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
@@ -171,6 +174,7 @@ impl Driver {
                 keeper: Keeper::new(families.id()),
                 families,
                 review,
+                unlooked: AtomicBool::new(false),
                 memory,
                 runtime: Mutex::new(Some(runtime)),
                 handle,
@@ -211,6 +215,9 @@ impl Driver {
         state.engine.set_now(self.now());
         let result = f(&mut state.engine);
         for watched in state.engine.take_watched() {
+            if matches!(watched.job, Job::Changed { .. } | Job::CommandEnded { .. }) {
+                self.shared.unlooked.store(true, Ordering::Release);
+            }
             self.shared.review.tell(watched.job);
             if let Some(proc) = watched.hold {
                 self.hold(&mut state, proc);

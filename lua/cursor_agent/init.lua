@@ -349,7 +349,8 @@ end
 ---@param opts? { files: string[]?, force: boolean? }
 ---@return { restored: string[], kept: string[] }?, string?
 M.restore = deferrable(function(id, opts)
-  return require("cursor_agent.review.checkpoint").restore(id, opts)
+  local done, why = require("cursor_agent.review.checkpoint").restore(id, opts)
+  return done, why
 end)
 
 ---A short text for a statusline, cheap to call on every redraw.

@@ -1,6 +1,7 @@
 //! An agent's process: its pipes from the first line to the last, and its end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use acp::framing::{Frame, LineBuffer, MAX_LINE_BYTES};
@@ -125,6 +126,14 @@ impl Driver {
             Frame::TooLong { bytes } => self.with(|engine| engine.on_too_long(proc, bytes)),
             Frame::Line(line) => {
                 let messages = Message::parse_all(line);
+                let is_answer = |message| matches!(message, &Ok(Message::Response { .. }));
+                // Whoever hears that a turn is over finds what it changed in the review.
+                if messages.iter().any(is_answer)
+                    && self.shared.unlooked.swap(false, Ordering::AcqRel)
+                {
+                    let looked = self.shared.review.barrier();
+                    tokio::task::block_in_place(|| looked.recv_timeout(LOOK_WAIT).ok());
+                }
                 let ((), look) = self.with_look(|engine| engine.on_line(proc, line, messages));
                 if let Some(look) = look {
                     tokio::task::block_in_place(|| look.recv_timeout(LOOK_WAIT).ok());

@@ -28,8 +28,9 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
     )?;
     module.set(
         "review_files",
-        lua.create_function(|lua, key: Option<u64>| {
-            let files = with(|_, review| Ok(review.desk(|desk| desk.files(key.map(Key)))));
+        lua.create_function(|lua, (key, turn): (Option<u64>, Option<u64>)| {
+            let key = key.map(Key);
+            let files = with(|_, review| Ok(review.desk(|desk| desk.files(key, turn))));
             to_lua(lua, &files.unwrap_or_default())
         })?,
     )?;
@@ -64,10 +65,12 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
 
 /// Hunks as Lua sees them. There may be thousands, so they are not made of what any type could be made of.
 fn hunks_to_lua(lua: &Lua, hunks: Vec<HunkView>) -> mlua::Result<Table> {
-    let names = ["id", "path", "old", "new", "key", "turn", "removed"];
-    let [id, path, old, new, key, turn, removed] = names.map(|name| lua.create_string(name));
+    let names = [
+        "id", "path", "old", "new", "key", "turn", "removed", "added",
+    ];
+    let [id, path, old, new, key, turn, removed, added] = names.map(|name| lua.create_string(name));
     let (id, path, old, new) = (id?, path?, old?, new?);
-    let (key, turn, removed) = (key?, turn?, removed?);
+    let (key, turn, removed, added) = (key?, turn?, removed?, added?);
     let (line, count) = (lua.create_string("line")?, lua.create_string("count")?);
     let lines = |lines: Lines| -> mlua::Result<Table> {
         let table = lua.create_table_with_capacity(0, 2)?;
@@ -78,7 +81,7 @@ fn hunks_to_lua(lua: &Lua, hunks: Vec<HunkView>) -> mlua::Result<Table> {
     let mut of: Option<(PathBuf, LuaString)> = None;
     let list = lua.create_table_with_capacity(hunks.len(), 0)?;
     for hunk in hunks {
-        let table = lua.create_table_with_capacity(0, 7)?;
+        let table = lua.create_table_with_capacity(0, 8)?;
         let name = match of.take_if(|(path, _)| *path == hunk.path) {
             Some((_, name)) => name,
             None => lua.create_string(hunk.path.as_os_str().as_bytes())?,
@@ -91,6 +94,9 @@ fn hunks_to_lua(lua: &Lua, hunks: Vec<HunkView>) -> mlua::Result<Table> {
         table.raw_set(&turn, hunk.turn)?;
         if !hunk.removed.is_empty() {
             table.raw_set(&removed, hunk.removed)?;
+        }
+        if let Some(first) = hunk.added {
+            table.raw_set(&added, first)?;
         }
         list.raw_push(table)?;
         of = Some((hunk.path, name));
@@ -261,6 +267,7 @@ fn taking_of(table: &Table) -> mlua::Result<Taking> {
         holds,
         key: table.raw_get::<Option<u64>>("key")?.map(Key),
         turn: table.raw_get("turn")?,
+        mixed: table.raw_get::<Option<bool>>("mixed")?.unwrap_or_default(),
     })
 }
 
@@ -295,6 +302,7 @@ fn add_checkpoints(lua: &Lua, module: &Table) -> mlua::Result<()> {
                     path: preview.path,
                     touched: preview.touched,
                     known: preview.then.is_some(),
+                    same: preview.then.as_ref() == Some(&preview.now),
                     then: preview.then.as_ref().and_then(text_of),
                     now: text_of(&preview.now),
                 };

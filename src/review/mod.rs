@@ -182,7 +182,7 @@ impl Review {
             }),
         };
         let was = match &disk {
-            Some(disk) => self.was_before(path, disk, &taking.state, by),
+            Some(disk) => self.was_before(path, disk, &taking.state, by, taking.mixed),
             None => None,
         };
         Some(Took {
@@ -203,13 +203,17 @@ impl Review {
         disk: &Snapshot,
         state: &str,
         by: Option<Author>,
+        mixed: bool,
     ) -> Option<Snapshot> {
         let stamp = Stamp::of(path).filter(|stamp| stamp.to_string() == state);
         let mut seen = self.seen.lock();
         let kept = seen.get(path).cloned();
         let known = kept.filter(|kept| !kept.by_call || kept.snapshot != *disk);
         if known.is_some() || by.is_none() {
-            seen.remember(path, disk.clone(), stamp).told = by.is_some();
+            let now = seen.remember(path, disk.clone(), stamp);
+            now.told = by.is_some();
+            let before = known.as_ref().map(|kept| &kept.snapshot);
+            now.before = before.filter(|before| now.told && *before != disk).cloned();
         }
         drop(seen);
         match (known, by) {
@@ -220,6 +224,7 @@ impl Review {
                     author,
                     before: before.clone(),
                     after: disk.clone(),
+                    mixed,
                 });
                 Some(before)
             }
@@ -326,6 +331,11 @@ impl Review {
                 }
                 let state = workspace::state_of(&path);
                 desk.put_back(&path, state.clone());
+                self.chore(Chore::TakenBack {
+                    path: path.clone(),
+                    from: undo.from.clone(),
+                    to: undo.to.clone(),
+                });
                 self.users(&path, undo.to.clone(), &state);
                 undone.files.push(UndoneFile {
                     path: undo.path,
@@ -374,6 +384,8 @@ pub struct Taking {
     /// Whose doing it is, where it is an agent's.
     pub key: Option<Key>,
     pub turn: Option<u64>,
+    /// The file has lines of the user's by that, which were not saved before.
+    pub mixed: bool,
 }
 
 fn mode_of(path: &Path) -> u32 {

@@ -70,6 +70,8 @@ pub struct PreviewView {
     pub touched: bool,
     /// What it was is known.
     pub known: bool,
+    /// It is what it was.
+    pub same: bool,
     /// Its text at the checkpoint.
     pub then: Option<String>,
     /// Its text now.
@@ -91,6 +93,8 @@ pub struct Preview {
 impl Review {
     /// The checkpoints of a session, or all, newest first.
     pub fn checkpoints(&self, session: Option<&str>) -> Result<Vec<CheckpointView>, Error> {
+        // What buffers took in may have yet to be noted.
+        self.flush(super::MOMENT);
         let store = self.store.lock();
         let Some(store) = store.as_ref() else {
             return Err(Error::CheckpointsOff);
@@ -103,6 +107,7 @@ impl Review {
 
     /// What going back to a checkpoint would do.
     pub fn preview(&self, id: &str) -> Result<Vec<Preview>, Error> {
+        self.flush(super::MOMENT);
         let store = self.store.lock();
         let store = store.as_ref().ok_or(Error::CheckpointsOff)?;
         let files = store.files_at(id)?;
@@ -119,7 +124,7 @@ impl Review {
         let store = store.as_mut().ok_or(Error::CheckpointsOff)?;
         let from = find(store, id)?;
         let point = Point {
-            id: format!("{now_ms:013}-restore"),
+            id: free_id(store, now_ms)?,
             prompt: format!("before going back to: {}", from.point.prompt),
             at_ms: now_ms,
             ..from.point
@@ -147,6 +152,10 @@ impl Review {
                 continue;
             }
             let unsaved = unsaved.contains(path);
+            if preview.then.as_ref() == Some(&preview.now) && !unsaved {
+                // It is what it was, by whoever.
+                continue;
+            }
             let Some(then) = &preview.then else {
                 done.kept.push(path.to_owned());
                 done.failed
@@ -155,9 +164,6 @@ impl Review {
             };
             if (preview.touched || unsaved) && !what.force {
                 done.kept.push(path.to_owned());
-                continue;
-            }
-            if *then == preview.now {
                 continue;
             }
             let noted = store
@@ -204,6 +210,14 @@ fn find(store: &Store, id: &str) -> Result<Checkpoint, Error> {
         .ok_or_else(|| store::checkpoint::Error::Unknown(id.to_owned()).into())
 }
 
+/// A name for what a restore finds, that no other has: two may come in one millisecond.
+fn free_id(store: &Store, now_ms: u64) -> Result<String, Error> {
+    let all = store.list()?;
+    let taken = |id: &String| all.iter().any(|one| one.point.id == *id);
+    let mut ids = (now_ms..).map(|ms| format!("{ms:013}-restore"));
+    Ok(ids.find(|id| !taken(id)).unwrap_or_default())
+}
+
 fn view(checkpoint: &Checkpoint) -> CheckpointView {
     CheckpointView {
         id: checkpoint.point.id.clone(),
@@ -228,7 +242,7 @@ fn view(checkpoint: &Checkpoint) -> CheckpointView {
 
 fn preview_of(store: &Store, change: Change) -> Option<Preview> {
     let now = Snapshot::take(&change.path, MAX_FILE_BYTES).ok()?;
-    let touched = change.after.is_some_and(|after| after != now.state());
+    let touched = change.touched || change.last().is_some_and(|last| *last != now.state());
     let then = match change.before {
         None => None,
         Some(State::Absent) => Some(Snapshot::Absent),
@@ -390,7 +404,7 @@ mod tests {
         let undone = world.review.undo(&all);
         assert_eq!((undone.count, undone.failed.len()), (1, 1));
         assert_eq!(world.read("b").as_deref(), Some("3\n"));
-        assert_eq!(world.review.desk(|desk| desk.files(None)).len(), 1);
+        assert_eq!(world.review.desk(|desk| desk.files(None, None)).len(), 1);
         world.review.tell(Job::Changed {
             author: A,
             path: world.root.join("b"),
@@ -423,6 +437,78 @@ mod tests {
         assert!(world.review.flush(Duration::from_secs(20)));
         assert_eq!(world.review.undo(&all).count, 1);
         assert_eq!(world.read("a").as_deref(), Some("1\n"));
+    }
+
+    #[test]
+    fn what_is_as_it_was_is_neither_restored_nor_kept() {
+        let world = World::new();
+        world.write("a", "1\n");
+        world.write("b", "1\n");
+        world.turn("0000000001001", &[("a", "2\n"), ("b", "2\n")]);
+        let all = crate::review::desk::Select {
+            all: true,
+            ..Default::default()
+        };
+        assert_eq!(world.review.undo(&all).count, 2);
+        let id = "0000000001001";
+        let done = world.review.restore(id, &Restore::default(), 5_000);
+        assert_eq!(done.expect("restored"), Restored::default());
+        // Unsaved text is the user's until it is chosen.
+        let mut what = Restore {
+            unsaved: vec![world.root.join("a")],
+            ..Restore::default()
+        };
+        let done = world.review.restore(id, &what, 5_000).expect("restored");
+        assert_eq!((done.restored.len(), names(&done.kept)), (0, vec!["a"]));
+        what.force = true;
+        let done = world.review.restore(id, &what, 5_000).expect("restored");
+        assert_eq!((names(&done.restored), done.kept.len()), (vec!["a"], 0));
+    }
+
+    #[test]
+    fn what_was_undone_is_restored_and_what_the_user_did_between_is_kept() {
+        let world = World::new();
+        for name in ["a", "b", "c"] {
+            world.write(name, "1\n2\n3\n4\n5\n");
+        }
+        let changed = "X\n2\n3\n4\nY\n";
+        let changes = ["a", "b", "c"].map(|name| (name, changed));
+        world.turn("0000000001001", &changes);
+        let one = crate::review::desk::Select {
+            path: Some(world.root.join("a")),
+            lines: Some((1, 1)),
+            ..Default::default()
+        };
+        assert_eq!(world.review.undo(&one).count, 1);
+        // The user changes the others, and the agent changes one of them once more.
+        world.write("b", "mine\nX\n2\n3\n4\nY\n");
+        world.write("c", "mine\nX\n2\n3\n4\nY\n");
+        world.turn("0000000001002", &[("b", "mine\nX\n2\n3\n4\nZ\n")]);
+        let id = "0000000001001";
+        let done = world.review.restore(id, &Restore::default(), 5_000);
+        let done = done.expect("restored");
+        assert_eq!(names(&done.restored), ["a"]);
+        assert_eq!(names(&done.kept), ["b", "c"]);
+        assert_eq!(world.read("a").as_deref(), Some("1\n2\n3\n4\n5\n"));
+    }
+
+    #[test]
+    fn every_restore_of_a_millisecond_can_be_undone() {
+        let world = World::new();
+        world.write("a", "1\n");
+        world.turn("0000000001001", &[("a", "2\n")]);
+        let newest = || {
+            let all = world.review.checkpoints(None).expect("listed");
+            all[0].id.clone()
+        };
+        for expected in ["1\n", "2\n", "1\n", "2\n"] {
+            let done = world
+                .review
+                .restore(&newest(), &Restore::default(), 5_000)
+                .expect("restored");
+            assert_eq!(names(&done.restored), ["a"]);
+            assert_eq!(world.read("a").as_deref(), Some(expected));
+        }
     }
 
     #[test]

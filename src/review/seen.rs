@@ -21,6 +21,8 @@ pub struct Kept {
     pub by_call: bool,
     /// An agent made it so, and that was told.
     pub told: bool,
+    /// What it was before that, where a buffer told.
+    pub before: Option<Snapshot>,
     /// Counts what was seen of files.
     pub number: u64,
 }
@@ -64,6 +66,7 @@ impl Seen {
             stamp,
             by_call: false,
             told: false,
+            before: None,
             number: self.last,
         };
         if let Some(before) = self.files.remove(path) {

@@ -1,11 +1,12 @@
 //! Watches what agents do to files: keeps what a file was before it is changed, sees what it became, and tells the desk
 //! and the checkpoints. One thread does it all, in order; the desk is locked only while its state changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use engine::sessions::session::FileChanged;
 use engine::sessions::watching::{Author, Doubt, Job, Point, Report, Said};
 use parking_lot::Mutex;
@@ -13,9 +14,9 @@ use store::checkpoint::{self, Limits, Snapshot, Store};
 
 use super::before::undo_replacement;
 use super::desk::Desk;
-use super::real_path;
 use super::seen::Seen;
-use super::workspace::{self, Census, Stamp};
+use super::workspace::{self, Census, GitFiles, Head, Stamp};
+use super::{own_path, real_path};
 use engine::ids::Key;
 
 /// A larger file is not kept: it is listed as changed and cannot be undone.
@@ -24,6 +25,8 @@ pub const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 const MAX_SMALL_BYTES: u64 = 256 * 1024;
 /// And only so many of them.
 const MAX_SMALL_FILES: usize = 2_000;
+/// How often it is looked whether git has written something, while something is undecided.
+const GIT_EVERY: Duration = Duration::from_secs(1);
 
 /// What the watcher hears beside what the engine tells it.
 #[derive(Debug)]
@@ -47,6 +50,8 @@ pub enum Chore {
         before: Snapshot,
         /// See above.
         after: Snapshot,
+        /// It has lines of the user's that were not saved before.
+        mixed: bool,
     },
     /// A buffer has read a file of which nothing was kept, while turns run: it may be an agent's already.
     Noticed {
@@ -58,6 +63,15 @@ pub enum Chore {
         state: String,
         /// What the editor had said of it by then.
         news: u64,
+    },
+    /// What agents did to a file was taken back, in part or as a whole.
+    TakenBack {
+        /// Absolute, without links.
+        path: PathBuf,
+        /// What it was; what it became.
+        from: Snapshot,
+        /// See above.
+        to: Snapshot,
     },
     /// The user saved a file, or has it brought back to what it was: no command did that.
     Users(
@@ -171,7 +185,7 @@ impl Watcher {
     }
 
     /// Waits until everything told so far is done.
-    pub fn flush(&self, wait: std::time::Duration) -> bool {
+    pub fn flush(&self, wait: Duration) -> bool {
         self.barrier().recv_timeout(wait).is_ok()
     }
 }
@@ -187,6 +201,10 @@ impl Drop for Watcher {
 struct Turn {
     point: checkpoint::Point,
     census: Option<Census>,
+    /// The commit the repository was at when it was last looked for commits; nothing without git.
+    commit: Option<Head>,
+    /// What git had written then.
+    git: Option<GitFiles>,
     told_large: bool,
 }
 
@@ -221,7 +239,22 @@ struct Watch {
 
 impl Watch {
     fn run(mut self, inbox: &Receiver<Message>) {
-        for message in inbox {
+        loop {
+            let message = if self.waits_for_commits() {
+                inbox.recv_timeout(GIT_EVERY)
+            } else {
+                inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            let message = match message {
+                Ok(message) => message,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.git_wrote() {
+                        self.look_for_commits();
+                    }
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
             let job = match message {
                 Message::Job(job) => job,
                 Message::Chore(chore) => {
@@ -240,8 +273,14 @@ impl Watch {
                     watch,
                 } => self.turn_started(author, *point, &watch),
                 Job::TurnEnded { author } => self.turn_ended(author),
-                Job::Named { path } => self.named(&real_path(&path)),
+                Job::Named { path } => {
+                    self.named(&real_path(&path));
+                    if path.is_symlink() {
+                        self.named(&own_path(&path));
+                    }
+                }
                 Job::Changed { author, path, said } => {
+                    self.changed_link(author, &path);
                     self.changed(author, &real_path(&path), said.as_ref());
                 }
                 Job::CommandEnded { author } => self.command_ended(author),
@@ -269,9 +308,24 @@ impl Watch {
                 author,
                 before,
                 after,
+                mixed,
             } => {
-                self.checkpoint(author, &path, Some(&before), &after);
+                self.checkpoint_after(author, &path, &before, &after);
+                if mixed {
+                    self.note_in_checkpoint(author, |store, point| {
+                        store.note_between(point, &path)
+                    });
+                }
                 self.taken.insert(path, (author, what(&before, &after)));
+            }
+            Chore::TakenBack { path, from, to } => {
+                let noted = match self.store.lock().as_mut() {
+                    Some(store) => store.note_taken_back(&path, &from.state(), &to),
+                    None => Ok(()),
+                };
+                if let Err(error) = noted {
+                    crate::log::write("warn", &format!("checkpoints: {error}"));
+                }
             }
             Chore::Noticed {
                 path,
@@ -324,31 +378,51 @@ impl Watch {
                 self.keep(path, MAX_FILE_BYTES);
             }
         }
-        for path in watch {
-            self.keep_first(&real_path(path), MAX_FILE_BYTES, alone);
-        }
         let census = workspace::census(&point.cwd);
+        let mut files: Vec<(PathBuf, u64)> = Vec::new();
+        files.extend(watch.iter().map(|path| (real_path(path), MAX_FILE_BYTES)));
         match &census {
             Census::Git { dirty, .. } => {
-                for path in dirty.keys() {
-                    self.keep_first(path, MAX_FILE_BYTES, alone);
-                }
+                files.extend(dirty.keys().map(|path| (path.clone(), MAX_FILE_BYTES)));
             }
-            Census::Walk { files, .. } if files.len() <= MAX_SMALL_FILES => {
-                for path in files.keys() {
-                    self.keep_first(path, MAX_SMALL_BYTES, alone);
-                }
+            Census::Walk { files: all, .. } if all.len() <= MAX_SMALL_FILES => {
+                files.extend(all.keys().map(|path| (path.clone(), MAX_SMALL_BYTES)));
             }
             Census::Walk { .. } | Census::TooLarge => {}
         }
+        let others = self.changed_in_others(author, &census);
+        for (path, max) in files {
+            // What another turn has made of it, that one has yet to tell.
+            if !others.contains(&path) {
+                self.keep_first(&path, max, alone);
+            }
+        }
+        let commit = match &census {
+            Census::Git { head, .. } => Some(head.clone()),
+            _ => None,
+        };
+        let git = commit.as_ref().and_then(|_| GitFiles::of(&point.cwd));
         self.turns.insert(
             author.key,
             Turn {
                 point,
                 census: Some(census),
+                commit,
+                git,
                 told_large: false,
             },
         );
+    }
+
+    /// Files that have changed since another turn began that is still at work.
+    fn changed_in_others(&self, author: Author, now: &Census) -> HashSet<PathBuf> {
+        let others = self.running.iter().filter(|other| other.key != author.key);
+        let turns = others.filter_map(|other| self.turns.get(&other.key));
+        turns
+            .filter_map(|turn| turn.census.as_ref())
+            .filter(|census| census.is_of_same(now))
+            .flat_map(|census| workspace::changed(census, now))
+            .collect()
     }
 
     fn turn_ended(&mut self, author: Author) {
@@ -418,6 +492,23 @@ impl Watch {
         }
     }
 
+    /// Where a link leads may be what was changed, not the file it led to.
+    fn changed_link(&mut self, author: Author, path: &Path) -> Option<FileChanged> {
+        let own = own_path(path);
+        let Ok(now @ Snapshot::Link { .. }) = Snapshot::take(&own, MAX_FILE_BYTES) else {
+            return None;
+        };
+        let kept = {
+            let seen = self.seen.lock();
+            let kept = seen
+                .get(&own)
+                .filter(|kept| !kept.by_call || kept.snapshot != now);
+            kept.map(|kept| kept.snapshot.clone())
+        };
+        let before = kept.or_else(|| self.before_turn(author, &own))?;
+        (before != now).then(|| self.changed(author, &own, None))?
+    }
+
     fn changed(&mut self, author: Author, path: &Path, said: Option<&Said>) -> Option<FileChanged> {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
@@ -480,34 +571,49 @@ impl Watch {
         self.taken.remove(path);
         let tracked = self.desk.lock().disk(path).cloned();
         let kept = self.seen.lock().get(path).cloned();
-        if let (None, Some(kept)) = (&tracked, &kept)
+        if let Some(kept) = &kept
             && kept.told
             && kept.snapshot == after
         {
-            // Heard of before, and decided since.
-            return Became::This(None);
+            if tracked.is_none() {
+                // Heard of before, and decided since.
+                return Became::This(None);
+            }
+            if let Some(before) = &kept.before {
+                // A buffer has taken it in, and knew what it was.
+                self.note(author, path);
+                self.checkpoint_after(author, path, before, &after);
+                (self.tell)(Report::Reviewed(vec![path.to_owned()]));
+                return Became::This(Some(what(before, &after)));
+            }
         }
         let number = kept.as_ref().map(|kept| kept.number);
         // The desk may be further already: it hears at once what a buffer took in.
         let seen = kept.map(|kept| kept.snapshot);
-        let before = match seen.or(tracked) {
-            Some(before) if before != after => Some(before),
+        let known = seen.or(tracked);
+        let is_sure = known.as_ref().is_some_and(|known| *known != after);
+        let before = match known {
+            Some(before) if is_sure => Some(before),
             // It was seen only when it was new already, or not at all: the agent knows what it was.
             known => {
                 let by_agent = said.and_then(|said| before_by(said, &after));
-                let by_census = || self.before_turn(author, path);
-                by_agent.or_else(by_census).or(known)
+                let by_census = self.before_turn(author, path);
+                let is_same = said.filter(|said| said.old.as_ref() == Some(&said.new));
+                by_agent
+                    .map(|before| with_mode_of(before, by_census.as_ref()))
+                    .or(by_census)
+                    .or(known)
+                    .or_else(|| is_same.map(|_| after.clone()))
             }
         };
-        if let Some(turn) = self.turns.get_mut(&author.key)
-            && let Some(census) = &mut turn.census
-        {
-            census.note(path);
-        }
+        self.note(author, path);
         if before.as_ref() == Some(&after) {
             return Became::This(None);
         }
-        self.checkpoint(author, path, before.as_ref(), &after);
+        match &before {
+            Some(before) if is_sure => self.checkpoint_after(author, path, before, &after),
+            before => self.checkpoint(author, path, before.as_ref(), &after),
+        }
         let what = before
             .as_ref()
             .map_or(FileChanged::Modified, |before| what(before, &after));
@@ -529,9 +635,26 @@ impl Watch {
         Became::This(Some(what))
     }
 
+    /// What a file is now is known: a command that ends later did not do it.
+    fn note(&mut self, author: Author, path: &Path) {
+        if let Some(turn) = self.turns.get_mut(&author.key)
+            && let Some(census) = &mut turn.census
+        {
+            census.note(path);
+        }
+    }
+
     fn doubted(&mut self, author: Author, doubt: &Doubt) {
         let (mut any, mut known) = (false, !doubt.paths.is_empty());
         for path in &doubt.paths {
+            if let Some(state) = self.changed_link(author, path) {
+                any = true;
+                (self.tell)(Report::Found {
+                    author,
+                    path: own_path(path),
+                    state,
+                });
+            }
             let path = real_path(path);
             let is_same = self.is_same(author, &path, doubt.begun);
             let was_told = {
@@ -564,8 +687,13 @@ impl Watch {
 
     /// What a file was before the turn, where that can be told.
     fn before_turn(&self, author: Author, path: &Path) -> Option<Snapshot> {
-        let turn = self.turns.get(&author.key)?;
-        turn.census.as_ref()?.before(path)
+        let before = |author: &Author| {
+            let turn = self.turns.get(&author.key)?;
+            turn.census.as_ref()?.before(path)
+        };
+        // One that began earlier may know what the file was before that one changed it.
+        let others = self.running.iter().filter(|other| other.key != author.key);
+        before(&author).or_else(|| others.into_iter().find_map(before))
     }
 
     /// Whether a file is surely what it was. What was seen of it only when its call ended says nothing.
@@ -590,13 +718,36 @@ impl Watch {
         before: Option<&Snapshot>,
         after: &Snapshot,
     ) {
+        self.note_in_checkpoint(author, |store, point| {
+            store.note_before(point, path, before)?;
+            store.note_after(point, path, after)
+        });
+    }
+
+    /// The same, where it is sure what the file was: the user may have changed it since the turn did.
+    fn checkpoint_after(
+        &mut self,
+        author: Author,
+        path: &Path,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) {
+        self.note_in_checkpoint(author, |store, point| {
+            store.note_change(point, path, before, after)
+        });
+    }
+
+    /// Notes something in the checkpoint of a turn.
+    fn note_in_checkpoint(
+        &self,
+        author: Author,
+        note: impl FnOnce(&mut Store, &checkpoint::Point) -> Result<(), checkpoint::Error>,
+    ) {
         let Some(turn) = self.turns.get(&author.key) else {
             return;
         };
         let noted = match self.store.lock().as_mut() {
-            Some(store) => store
-                .note_before(&turn.point, path, before)
-                .and_then(|()| store.note_after(&turn.point, path, after)),
+            Some(store) => note(store, &turn.point),
             None => return,
         };
         if let Err(error) = noted {
@@ -644,8 +795,12 @@ impl Watch {
         for path in paths {
             // Another agent's, or reported already.
             let stamp = Stamp::of(&path);
-            let seen = self.seen.lock().get(&path).and_then(|kept| kept.stamp);
-            if seen == stamp {
+            let is_known = self
+                .seen
+                .lock()
+                .get(&path)
+                .is_some_and(|kept| kept.stamp == stamp);
+            if is_known {
                 continue;
             }
             if let Some(state) = self.changed(author, &path, None) {
@@ -679,31 +834,40 @@ impl Watch {
         (self.tell)(Report::Reviewed(vec![path.to_owned()]));
     }
 
+    /// Whether something is undecided that a commit would settle.
+    fn waits_for_commits(&self) -> bool {
+        let mut turns = self.turns.values();
+        turns.any(|turn| turn.git.is_some()) && self.desk.lock().paths().next().is_some()
+    }
+
+    /// Whether git has written something since: a commit may be among it.
+    fn git_wrote(&mut self) -> bool {
+        let repositories = self.turns.values_mut().filter_map(|turn| turn.git.as_mut());
+        // Each takes note of it.
+        let written = repositories.filter_map(|git| git.were_written().then_some(()));
+        written.count() > 0
+    }
+
     /// What is committed as it is needs no decision any more.
     fn look_for_commits(&mut self) {
         let mut closed = Vec::new();
         for turn in self.turns.values_mut() {
-            let Some(Census::Git { head, .. }) = &turn.census else {
+            let Some(before) = &turn.commit else { continue };
+            let head = workspace::head(&turn.point.cwd);
+            if head == *before || head == Head::Unknown {
                 continue;
-            };
-            let now = workspace::census(&turn.point.cwd);
-            let Census::Git {
-                top,
-                head: new,
-                dirty,
-            } = &now
-            else {
-                continue;
-            };
-            if new != head {
-                let mut desk = self.desk.lock();
-                let paths: Vec<PathBuf> = desk.paths().map(Path::to_owned).collect();
-                let clean = paths
-                    .into_iter()
-                    .filter(|path| path.starts_with(top) && !dirty.contains_key(path));
-                closed.extend(clean.filter(|path| desk.close(path)));
             }
-            turn.census = Some(now);
+            // What the turn began with stays: a command that is still at work has changed files already.
+            let Census::Git { top, dirty, .. } = workspace::census(&turn.point.cwd) else {
+                continue;
+            };
+            turn.commit = Some(head);
+            let mut desk = self.desk.lock();
+            let paths: Vec<PathBuf> = desk.paths().map(Path::to_owned).collect();
+            let clean = paths
+                .into_iter()
+                .filter(|path| path.starts_with(&top) && !dirty.contains_key(path));
+            closed.extend(clean.filter(|path| desk.close(path)));
         }
         if !closed.is_empty() {
             (self.tell)(Report::Reviewed(closed));
@@ -714,7 +878,7 @@ impl Watch {
 /// What a file is, and the state it is that in. One that is being written is looked at again.
 fn steady(path: &Path) -> Option<(Snapshot, Option<Stamp>, String)> {
     const TRIES: usize = 20;
-    const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+    const PAUSE: Duration = Duration::from_millis(2);
     let mut found = None;
     for _ in 0..TRIES {
         let before = (Stamp::of(path), workspace::state_of(path));
@@ -734,7 +898,7 @@ fn steady(path: &Path) -> Option<(Snapshot, Option<Stamp>, String)> {
 /// What a file was, by the agent's own words.
 fn before_by(said: &Said, after: &Snapshot) -> Option<Snapshot> {
     // A new file, the agent says. Some say so of any file they write whole: nothing is removed on that word alone.
-    let old = said.old.as_ref()?;
+    let old = said.old.as_ref().filter(|old| **old != said.new)?;
     let (bytes, mode) = match after {
         Snapshot::File { bytes, mode } => (bytes, *mode),
         // Deleted: then the old text is all of it.
@@ -747,14 +911,21 @@ fn before_by(said: &Said, after: &Snapshot) -> Option<Snapshot> {
         Snapshot::Link { .. } => return None,
     };
     let disk = std::str::from_utf8(bytes).ok()?;
-    if *old == said.new {
-        return Some(after.clone());
-    }
     let before = undo_replacement(disk, old, &said.new, said.line)?;
     Some(Snapshot::File {
         bytes: before.into_bytes(),
         mode,
     })
+}
+
+/// An agent tells of a text, not of the mode of its file.
+fn with_mode_of(said: Snapshot, known: Option<&Snapshot>) -> Snapshot {
+    match (said, known) {
+        (Snapshot::File { bytes, .. }, Some(Snapshot::File { mode, .. })) => {
+            Snapshot::File { bytes, mode: *mode }
+        }
+        (said, _) => said,
+    }
 }
 
 /// What became of a file.

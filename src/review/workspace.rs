@@ -64,6 +64,17 @@ pub fn state_of(path: &Path) -> String {
     Stamp::of(&path).map_or_else(|| "none".to_owned(), |stamp| stamp.to_string())
 }
 
+/// The last commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Head {
+    /// This one.
+    Commit(String),
+    /// There is none yet: every file there is differs from it.
+    Unborn,
+    /// Git did not say.
+    Unknown,
+}
+
 /// What could be said about a workspace at one moment.
 #[derive(Debug, Clone)]
 pub enum Census {
@@ -71,8 +82,8 @@ pub enum Census {
     Git {
         /// The top directory.
         top: PathBuf,
-        /// The commit; empty before the first.
-        head: String,
+        /// The commit.
+        head: Head,
         /// What differs.
         dirty: HashMap<PathBuf, Option<Stamp>>,
     },
@@ -85,6 +96,48 @@ pub enum Census {
     },
     /// There are too many files to look at.
     TooLarge,
+}
+
+/// What the files of a repository are that git writes when it commits: its directory, and their states.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitFiles {
+    dir: PathBuf,
+    stamps: [Option<Stamp>; 3],
+}
+
+impl GitFiles {
+    /// Of the repository a directory is in.
+    pub fn of(cwd: &Path) -> Option<Self> {
+        let dir = git(cwd, &["rev-parse", "--absolute-git-dir"])?;
+        let dir = String::from_utf8(dir).ok()?;
+        Some(Self::at(PathBuf::from(dir.trim_end_matches('\n'))))
+    }
+
+    fn at(dir: PathBuf) -> Self {
+        let stamps = ["HEAD", "index", "logs/HEAD"].map(|name| Stamp::of(&dir.join(name)));
+        Self { dir, stamps }
+    }
+
+    /// Whether git has written any of them since; takes note of it.
+    pub fn were_written(&mut self) -> bool {
+        let now = Self::at(self.dir.clone());
+        let written = now != *self;
+        *self = now;
+        written
+    }
+}
+
+/// The commit a repository is at.
+pub fn head(cwd: &Path) -> Head {
+    match git(cwd, &["rev-parse", "--verify", "-q", "HEAD"]).and_then(line) {
+        Some(commit) => Head::Commit(commit),
+        None if is_unborn(cwd) => Head::Unborn,
+        None => Head::Unknown,
+    }
+}
+
+fn line(bytes: Vec<u8>) -> Option<String> {
+    Some(String::from_utf8(bytes).ok()?.trim_end().to_owned())
 }
 
 /// Looks at a workspace.
@@ -122,6 +175,19 @@ impl Census {
         }
     }
 
+    /// Where it was taken.
+    fn top(&self) -> Option<&Path> {
+        match self {
+            Self::Git { top, .. } | Self::Walk { top, .. } => Some(top),
+            Self::TooLarge => None,
+        }
+    }
+
+    /// Whether another one is of the same files.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        self.top().is_some() && self.top() == other.top()
+    }
+
     /// What a file was then, where that can be told: what was committed, or nothing.
     pub fn before(&self, path: &Path) -> Option<Snapshot> {
         let absent = match self {
@@ -129,20 +195,27 @@ impl Census {
                 if let Some(committed) = self.committed(path) {
                     return Some(committed);
                 }
+                let is_new = || match head {
+                    Head::Commit(head) => !is_committed(top, head, path),
+                    Head::Unborn => true,
+                    Head::Unknown => false,
+                };
                 // Git reports every file it does not know, except those it is told to ignore.
                 !dirty.contains_key(path)
-                    && path.starts_with(top)
-                    && !head.is_empty()
+                    && path
+                        .strip_prefix(top)
+                        .is_ok_and(|name| name.to_str().is_some())
                     && !is_ignored(top, path)
-                    && !is_committed(top, head, path)
+                    && is_new()
             }
             Self::Walk { top, files } => {
                 let passed_by = |part: std::path::Component<'_>| {
                     SKIPPED.iter().any(|name| part.as_os_str() == *name)
                 };
                 let below = path.strip_prefix(top);
-                below.is_ok_and(|below| !below.components().any(passed_by))
-                    && !files.contains_key(path)
+                below.is_ok_and(|below| {
+                    below.to_str().is_some() && !below.components().any(passed_by)
+                }) && !files.contains_key(path)
             }
             Self::TooLarge => false,
         };
@@ -151,10 +224,15 @@ impl Census {
 
     /// What a file was when nothing was known to differ from the last commit.
     fn committed(&self, path: &Path) -> Option<Snapshot> {
-        let Self::Git { top, head, dirty } = self else {
+        let Self::Git {
+            top,
+            head: Head::Commit(head),
+            dirty,
+        } = self
+        else {
             return None;
         };
-        if dirty.contains_key(path) || head.is_empty() {
+        if dirty.contains_key(path) {
             return None;
         }
         let name = path.strip_prefix(top).ok()?.to_str()?;
@@ -172,11 +250,39 @@ impl Census {
             "120000" => Some(Snapshot::Link {
                 target: String::from_utf8(bytes).ok()?.into(),
             }),
-            "100755" => Some(Snapshot::File { bytes, mode: 0o755 }),
-            "100644" => Some(Snapshot::File { bytes, mode: 0o644 }),
+            "100755" => Some(Snapshot::File {
+                bytes,
+                mode: checked_out_mode(path, true),
+            }),
+            "100644" => Some(Snapshot::File {
+                bytes,
+                mode: checked_out_mode(path, false),
+            }),
             _ => None,
         }
     }
+}
+
+/// The mode a file had. Git knows only whether it could be run: the rest is as it is now, or what new files get.
+fn checked_out_mode(path: &Path, ran: bool) -> u32 {
+    const RUN: u32 = 0o111;
+    match std::fs::symlink_metadata(path).map(|meta| (meta.is_file(), meta.mode() & 0o7777)) {
+        Ok((true, mode)) if (mode & RUN != 0) == ran => mode,
+        // Whoever could read it could run it.
+        Ok((true, mode)) if ran => mode | (mode & 0o444) >> 2,
+        Ok((true, mode)) => mode & !RUN,
+        _ => (if ran { 0o777 } else { 0o666 }) & !umask(),
+    }
+}
+
+/// What new files are denied. Asking the kernel for it would set it, for every thread.
+fn umask() -> u32 {
+    const USUAL: u32 = 0o022;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let said = lines.find_map(|line| line.strip_prefix("Umask:"));
+    said.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(USUAL)
 }
 
 fn is_ignored(top: &Path, path: &Path) -> bool {
@@ -190,9 +296,8 @@ fn is_committed(top: &Path, head: &str, path: &Path) -> bool {
 }
 
 fn git_census(cwd: &Path) -> Option<Census> {
-    let line = |bytes: Vec<u8>| Some(String::from_utf8(bytes).ok()?.trim_end().to_owned());
     let top = PathBuf::from(line(git(cwd, &["rev-parse", "--show-toplevel"])?)?);
-    let head = git(&top, &["rev-parse", "--verify", "-q", "HEAD"]).and_then(line);
+    let head = head(&top);
     let status = [
         "status",
         "--porcelain=v1",
@@ -217,11 +322,16 @@ fn git_census(cwd: &Path) -> Option<Census> {
             return Some(Census::TooLarge);
         }
     }
-    Some(Census::Git {
-        top,
-        head: head.unwrap_or_default(),
-        dirty,
-    })
+    Some(Census::Git { top, head, dirty })
+}
+
+/// Whether the branch that is checked out has no commit yet.
+fn is_unborn(top: &Path) -> bool {
+    let Some(branch) = git(top, &["symbolic-ref", "-q", "HEAD"]) else {
+        return false;
+    };
+    let branch = String::from_utf8_lossy(&branch);
+    git(top, &["for-each-ref", branch.trim_end()]).is_some_and(|found| found.is_empty())
 }
 
 fn walk(cwd: &Path) -> Census {
@@ -247,8 +357,11 @@ fn walk(cwd: &Path) -> Census {
                 }
             } else {
                 let path = entry.path();
-                let stamp = Stamp::of(&path);
-                files.insert(path, stamp);
+                // A name that is no text cannot be told to anything: as with git, it is left out.
+                if path.to_str().is_some() {
+                    let stamp = Stamp::of(&path);
+                    files.insert(path, stamp);
+                }
             }
         }
     }
@@ -298,6 +411,7 @@ fn git(dir: &Path, args: &[&str]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn run(dir: &Path, args: &[&str]) {
         let done = Command::new("git")
@@ -368,6 +482,45 @@ mod tests {
             names(&dir, changed(&before, &now)),
             ["dirty", "gone", "sub/new"]
         );
+    }
+
+    #[test]
+    fn git_knows_of_a_mode_whether_a_file_can_be_run() {
+        let (_keep, dir) = workspace();
+        run(&dir, &["init", "-q"]);
+        run(&dir, &["add", "-A"]);
+        run(&dir, &["commit", "-qm", "one"]);
+        let before = census(&dir);
+        change(&dir);
+        let mode = |name: &str| match before.before(&dir.join(name)) {
+            Some(Snapshot::File { mode, .. }) => mode,
+            _ => 0,
+        };
+        for (now, was) in [(0o664, 0o664), (0o600, 0o600), (0o755, 0o666 & !umask())] {
+            let now = std::fs::Permissions::from_mode(now);
+            std::fs::set_permissions(dir.join("edited"), now).expect("set");
+            assert_eq!(mode("edited"), was);
+        }
+        assert_eq!(mode("gone"), 0o666 & !umask());
+    }
+
+    #[test]
+    fn before_the_first_commit_what_is_not_there_was_not_there() {
+        let (_keep, dir) = workspace();
+        run(&dir, &["init", "-q"]);
+        run(&dir, &["add", "same"]);
+        std::fs::write(dir.join(".gitignore"), "ignored\n").expect("written");
+        std::fs::write(dir.join("ignored"), "kept\n").expect("written");
+        let before = census(&dir);
+        change(&dir);
+        assert_eq!(
+            names(&dir, changed(&before, &census(&dir))),
+            ["dirty", "edited", "gone", "sub/new"]
+        );
+        assert_eq!(before.before(&dir.join("sub/new")), Some(Snapshot::Absent));
+        for name in ["same", "edited", "ignored"] {
+            assert_eq!(before.before(&dir.join(name)), None, "{name}");
+        }
     }
 
     #[test]

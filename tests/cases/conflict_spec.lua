@@ -134,6 +134,24 @@ T.case("keys: mine refuses the write, and the agent reads why", OPTS, function(n
   T.eq(nvim:status().state, "idle")
 end)
 
+for _, how in ipairs({ "edit", "bdelete", "enew | bwipeout a.txt" }) do
+  T.case("what is saved while the agent waits is not written over: " .. how, OPTS, function(nvim)
+    local agent = collide(nvim)
+    nvim:keys((":w<CR>:%s<CR>"):format(how))
+    T.contains(answer_of(nvim, agent).error.message, "the file has changed since you read it")
+    nvim:wait_turns(1)
+    T.eq(on_disk(nvim), replaced("line 2", "mine"))
+  end)
+
+  T.case("what is let go of while the agent waits is written over: " .. how, OPTS, function(nvim)
+    local agent = collide(nvim)
+    nvim:keys((":%s<CR>"):format(how:gsub("edit", "%0!"):gsub("bdelete", "%0!"):gsub("bwipeout", "%0!")))
+    T.eq(answer_of(nvim, agent).error, nil)
+    nvim:wait_turns(1)
+    T.eq(on_disk(nvim), replaced("line 2", "theirs"))
+  end)
+end
+
 T.case("keys: theirs is written, and undo has mine", OPTS, function(nvim)
   local agent = collide(nvim)
   enter(nvim, "CursorAgent conflicts")

@@ -1,4 +1,5 @@
--- Files of every kind that an agent's command changed, undone by keys in the list of changes: each comes back byte for byte.
+-- Files of every kind that an agent changed, by a command or by edits it tells of afterwards, with git and without: each comes
+-- back byte for byte.
 
 local T = require("harness")
 
@@ -33,7 +34,14 @@ local KINDS = {
   ["filled.txt"] = { "", "one\n" },
   ["script.sh"] = { "#!/bin/sh\necho\n", "#!/bin/sh\nexit\n", mode = { 493, 420 } },
   ["only-mode.sh"] = { "#!/bin/sh\n", "#!/bin/sh\n", mode = { 493, 420 } },
+  ["group.sh"] = { "#!/bin/sh\necho\n", "#!/bin/sh\nexit\n", mode = { 509, 436 } },
+  ["group.txt"] = { "one\n", "two\n", mode = { 436, 436 } },
+  ["only-own.txt"] = { "one\n", "two\n", mode = { 384, 384 } },
   ["link"] = { link = { "target.txt", "crlf.txt" } },
+  ["sub/deep/new.txt"] = { nil, "new\nfile\n" },
+  ["spaces and \195\188.txt"] = { "\195\188\n", "\195\188\nx\n" },
+  ["cr.txt"] = { "a\rb\rc\r", "a\rB\rc\r" },
+  ["other-encoding.txt"] = { "caf\195\169\n", "caf\233\n" },
 }
 
 ---Runs in the child: the files as they are to be, and as they are.
@@ -103,46 +111,140 @@ local WORLD = [[
   end
 ]]
 
----One turn that waits at a file, and then says that it ran a command.
-local TURN = {
-  { request = { method = "fs/read_text_file", params = { sessionId = "${session}", path = "${cwd}/gate" } } },
-  {
-    update = {
-      sessionUpdate = "tool_call",
-      toolCallId = "run",
-      title = "`make`",
-      kind = "execute",
-      status = "completed",
-      rawInput = { command = "make" },
-    },
-  },
-}
-
----Names of the files under review.
-local FOUND = [[
-  return vim.tbl_map(function(file) return vim.fs.basename(file.path) end, require("cursor_agent.bridge").review_files())
-]]
-
 local names = vim.tbl_keys(KINDS)
 table.sort(names)
 
-for _, open in ipairs({ false, true }) do
+---What the agent says it did to a file, after it did it.
+---@param name string
+---@param how "locations"|"diffs" as most agents do, or as Cursor does
+---@return table
+local function edit(name, how)
+  local kind, path = KINDS[name], "${cwd}/" .. name
+  local update = {
+    sessionUpdate = "tool_call",
+    toolCallId = name,
+    title = "Edit",
+    kind = not kind[2] and not kind.link and "delete" or "edit",
+    status = "completed",
+  }
+  local new = kind[2]
+  if how == "diffs" and new and not new:find("[\128-\255%z]") then
+    -- That of a new file is not well formed.
+    local made = { oldText = "-- /dev/null", newText = ("++ b/%s\n%s"):format(name, new) }
+    local diff = kind[1] and { oldText = kind[1], newText = new } or made
+    update.content = { vim.tbl_extend("error", { type = "diff", path = path }, diff) }
+  else
+    update.locations = { { path = path } }
+  end
+  return { update = update }
+end
+
+---One turn that waits at a file, and then says what it did.
+---@param how "command"|"locations"|"diffs"
+---@return table[]
+local function turn(how)
+  local steps = { ---@type table[]
+    { request = { method = "fs/read_text_file", params = { sessionId = "${session}", path = "${cwd}/gate" } } },
+  }
+  if how == "command" then
+    steps[#steps + 1] = {
+      update = {
+        sessionUpdate = "tool_call",
+        toolCallId = "run",
+        title = "`make`",
+        kind = "execute",
+        status = "completed",
+        rawInput = { command = "make" },
+      },
+    }
+  else
+    for _, name in ipairs(names) do
+      steps[#steps + 1] = edit(name, how)
+    end
+  end
+  return steps
+end
+
+---Names of the files under review, and whether they can be undone.
+local FOUND = [[
+  return vim.tbl_map(function(file)
+    return file.path:sub(#vim.uv.cwd() + 2) .. (file.stuck and " stuck" or "")
+  end, require("cursor_agent.bridge").review_files())
+]]
+
+---@type table<string, fun(nvim: harness.Child)>
+local BACK = {
+  ["by keys"] = function(nvim)
+    nvim:keys("<Esc>:CursorAgent review<CR>")
+    nvim:wait("vim.bo.filetype == 'cursoragent-review'", "the list")
+    for left = #names - 1, 0, -1 do
+      nvim:keys("ggu")
+      nvim:wait(("#require('cursor_agent.bridge').review_files() == %d"):format(left), left .. " left")
+    end
+  end,
+  ["hunk by hunk"] = function(nvim)
+    nvim:lua([[
+      local agent = require("cursor_agent")
+      local all = agent.hunks()
+      while #all > 0 do
+        local hunk = all[math.ceil(#all / 2)]
+        local count, why = agent.undo({ hunk = hunk.id })
+        assert(count == 1, vim.inspect({ hunk, why }))
+        all = agent.hunks()
+      end
+    ]])
+  end,
+  ["by its checkpoint"] = function(nvim)
+    local done = nvim:lua("local agent = require('cursor_agent') return agent.restore(agent.checkpoints()[1].id)")
+    T.eq({ #done.restored, #done.kept }, { #names, 0 })
+  end,
+}
+
+---@type { git: "without git"|"with git"|"before the first commit", how: "command"|"locations"|"diffs", open: boolean, back: string }[]
+local CASES = {
+  { git = "without git", how = "command", open = false, back = "by keys" },
+  { git = "without git", how = "command", open = true, back = "by keys" },
+  { git = "without git", how = "diffs", open = true, back = "by its checkpoint" },
+  { git = "with git", how = "command", open = false, back = "by its checkpoint" },
+  { git = "with git", how = "diffs", open = false, back = "hunk by hunk" },
+  { git = "with git", how = "locations", open = false, back = "by keys" },
+  { git = "with git", how = "command", open = true, back = "by its checkpoint" },
+  { git = "before the first commit", how = "command", open = false, back = "hunk by hunk" },
+}
+
+for _, case in ipairs(CASES) do
   T.case(
-    "comes back byte for byte, by keys, whatever kind of file it is" .. (open and ", also where it is open" or ""),
+    ("%s, told by %s, %s: comes back byte for byte %s, whatever kind of file it is"):format(
+      case.git,
+      case.how,
+      case.open and "open" or "not open",
+      case.back
+    ),
     { width = 120, height = 40, files = { gate = "", ["target.txt"] = "target\n" }, deadline_ms = 60000 },
     function(nvim)
-      nvim:use(T.agent({ turns = { TURN } }))
+      nvim:use(T.agent({ turns = { turn(case.how) } }))
       nvim:lua(
         WORLD,
         vim.tbl_map(function(kind)
           return { bytes = { kind[1] or vim.NIL, kind[2] or vim.NIL }, mode = kind.mode, link = kind.link }
         end, KINDS)
       )
-      nvim:lua("_G.put(1)")
-      if open then
-        for name, kind in vim.spairs(KINDS) do
-          if kind[1] then
-            nvim:cmd("edit " .. name)
+      nvim:lua("vim.fn.mkdir('sub/deep', 'p') _G.put(1)")
+      if case.git ~= "without git" then
+        nvim:lua("assert(vim.system({ 'git', 'init', '-q' }):wait().code == 0)")
+      end
+      if case.git == "with git" then
+        nvim:lua([[
+          for _, args in ipairs({ { "add", "-A" }, { "commit", "-qm", "one" } }) do
+            local git = { "git", "-c", "user.name=a", "-c", "user.email=a@b" }
+            assert(vim.system(vim.list_extend(git, args)):wait().code == 0)
+          end
+        ]])
+      end
+      if case.open then
+        for _, name in ipairs(names) do
+          if KINDS[name][1] or KINDS[name].link then
+            nvim:lua("vim.cmd.edit(vim.fn.fnameescape(...))", name)
           end
         end
       end
@@ -159,13 +261,10 @@ for _, open in ipairs({ false, true }) do
         ("vim.wait(8000, function() return #require('cursor_agent.bridge').review_files() == %d end)"):format(#names)
       )
       T.eq(nvim:lua(FOUND), names)
-      nvim:keys("<Esc>:CursorAgent review<CR>")
-      nvim:wait("vim.bo.filetype == 'cursoragent-review'", "the list")
-      for left = vim.tbl_count(KINDS) - 1, 0, -1 do
-        nvim:keys("ggu")
-        nvim:wait(("#require('cursor_agent.bridge').review_files() == %d"):format(left), left .. " left")
-      end
+      BACK[case.back](nvim)
       T.eq(nvim:lua("return _G.differs(1)"), "")
+      T.eq(nvim:lua("return vim.fn.readfile('target.txt')"), { "target" }, "where the link led is not what it was")
+      T.eq(nvim:lua("return require('cursor_agent').hunks()"), {})
       T.eq(
         nvim:lua([[
         return vim.tbl_map(vim.api.nvim_buf_get_name, vim.tbl_filter(function(buf)

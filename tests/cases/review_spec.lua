@@ -176,6 +176,42 @@ T.case(
   end
 )
 
+T.case(
+  "going back keeps lines that were typed before an agent's write saved them",
+  { width = 120, files = { ["a.txt"] = OLD, ["b.txt"] = OLD } },
+  function(nvim)
+    local write = { sessionId = "${session}", path = "${cwd}/a.txt", content = changed(TWO) }
+    local turn = { { request = { method = "fs/write_text_file", params = write } } }
+    nvim:use(T.agent({ turns = { vim.list_extend(turn, edit("b.txt", OLD, changed(TWO))) } }))
+    nvim:cmd("edit a.txt")
+    nvim:cmd("CursorAgent")
+    nvim:wait_state("idle")
+    nvim:cmd("stopinsert | wincmd t")
+    nvim:keys("10GOmine<Esc>")
+    nvim:lua("require('cursor_agent').prompt('edit it')")
+    nvim:wait_turns(1)
+    local mine = disk(nvim, "a.txt")
+    T.ok(mine:find("mine\n", 1, true), "it was saved with the agent's lines")
+    T.eq(hunks(nvim), { "a.txt 5+1 5+1", "a.txt 26+1 26+1", "b.txt 5+1 5+1", "b.txt 25+1 25+1" }, "it is the user's")
+    -- Taking a hunk back is no change of the user's.
+    T.eq(
+      nvim:lua(
+        "local agent = require('cursor_agent') return agent.undo({ hunk = agent.hunks({ path = 'b.txt' })[1].id })"
+      ),
+      1
+    )
+    nvim:keys(":CursorAgent checkpoint " .. nvim:lua("return require('cursor_agent').checkpoints()[1].id") .. "<CR>")
+    nvim:wait("vim.fn.execute('messages'):find('kept, because you changed them since: a.txt', 1, true)", "why")
+    T.eq({ disk(nvim, "a.txt"), disk(nvim, "b.txt") }, { mine, OLD })
+    nvim:wait_screen("− line 5")
+    local done = nvim:lua(
+      "local agent = require('cursor_agent') return agent.restore(agent.checkpoints()[2].id, { force = true })"
+    )
+    T.eq({ #done.restored, #done.kept }, { 1, 0 })
+    T.eq({ disk(nvim, "a.txt"), nvim:lua("return vim.fn.getline(10)") }, { OLD, "line 10" })
+  end
+)
+
 T.case("lists files and hunks beside the code", { width = 120, files = { ["a.txt"] = OLD } }, function(nvim)
   start(nvim, { edit("a.txt", OLD, changed(TWO)) })
   nvim:wait("#require('cursor_agent').hunks() == 2", "both hunks")
@@ -388,6 +424,89 @@ T.case(
     T.eq(nvim:lua("return vim.fn.getbufline('gone.txt', 1, '$')"), { "one", "two" })
   end
 )
+
+local FOUR = { [3] = "three", [9] = "nine", [15] = "fifteen", [21] = "twenty-one" }
+
+---A turn that makes four changes in each of three files.
+---@return table[]
+local function edit_three()
+  local steps = {}
+  for _, path in ipairs({ "a.txt", "b.txt", "c.txt" }) do
+    vim.list_extend(steps, edit(path, OLD, changed(FOUR)))
+  end
+  return steps
+end
+
+local THREE = { width = 120, files = { ["a.txt"] = OLD, ["b.txt"] = OLD, ["c.txt"] = OLD } }
+
+T.case("decides a selection, a range, a file and all; goes through files that are not loaded", THREE, function(nvim)
+  start(nvim, { edit_three() })
+  T.eq(#hunks(nvim), 12, "all of it is known when the turn is over")
+  nvim:cmd("stopinsert | wincmd t")
+  nvim:wait_screen("− line 3")
+  nvim:keys("ggV10G<M-u>")
+  nvim:wait("#require('cursor_agent').hunks() == 10", "two undone")
+  T.eq(disk(nvim, "a.txt"), changed({ [15] = "fifteen", [21] = "twenty-one" }))
+  T.eq(nvim:lua("return vim.api.nvim_get_mode().mode"), "n")
+  nvim:keys("14GVG<M-k>")
+  nvim:wait("#require('cursor_agent').hunks({ path = 'a.txt' }) == 0", "two kept")
+  local function place()
+    return nvim:lua("return vim.fn.expand('%:t') .. ':' .. vim.fn.line('.')")
+  end
+  nvim:keys("]h")
+  T.eq(place(), "b.txt:3")
+  nvim:keys("[h")
+  T.eq(place(), "c.txt:21", "round the end")
+  nvim:keys("]h]h]h")
+  T.eq(place(), "b.txt:15")
+  nvim:cmd("1,9CursorAgent undo")
+  T.eq(#hunks(nvim), 6)
+  nvim:cmd("CursorAgent keep")
+  nvim:cmd("CursorAgent undo file")
+  T.eq(disk(nvim, "b.txt"), changed({ [15] = "fifteen" }))
+  T.eq(#hunks(nvim), 4)
+  nvim:cmd("CursorAgent undo all")
+  T.eq(disk(nvim, "c.txt"), OLD)
+  T.eq({ hunks(nvim), nvim:messages() }, { {}, "" })
+end)
+
+T.case("the list shows the change under its cursor, also in files that are not loaded", THREE, function(nvim)
+  start(nvim, { edit_three() })
+  nvim:keys("<Esc>:CursorAgent review<CR>")
+  nvim:wait("vim.bo.filetype == 'cursoragent-review'", "the list")
+  nvim:keys("/c.txt<CR>jj")
+  nvim:wait_screen("− line 9")
+  -- A key that only moves decides nothing.
+  nvim:keys("kj")
+  T.eq({ #hunks(nvim), nvim:lua("return vim.bo.filetype") }, { 12, "cursoragent-review" })
+  T.eq(nvim:lua("return vim.fn.bufname(vim.fn.winbufnr(1))"), "c.txt")
+  nvim:keys("a")
+  nvim:wait("#require('cursor_agent').hunks({ path = 'c.txt' }) == 3", "it is kept")
+  nvim:keys("<M-u>")
+  nvim:wait("#require('cursor_agent').hunks({ path = 'c.txt' }) == 2", "the next is undone")
+  T.eq(disk(nvim, "c.txt"), changed({ [3] = "three", [9] = "nine", [21] = "twenty-one" }))
+  nvim:keys("<CR>")
+  T.eq(nvim:lua("return { vim.fn.expand('%:t'), vim.fn.line('.') }"), { "c.txt", 21 })
+end)
+
+T.case("what the user edits away or commits needs no decision", THREE, function(nvim)
+  local git = "assert(vim.system({ 'sh', '-c', ... }):wait().code == 0)"
+  nvim:lua(git, "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm one")
+  start(nvim, { edit_three() })
+  nvim:cmd("stopinsert | wincmd t")
+  nvim:wait_screen("− line 3")
+  nvim:keys("3Gccline 3<Esc>")
+  nvim:wait("#require('cursor_agent').hunks({ path = 'a.txt' }) == 3", "it is edited away")
+  nvim:wait_screen_without("− line 3")
+  nvim:keys(":w<CR>")
+  nvim:lua(git, "git -c user.name=a -c user.email=a@b commit -qm two b.txt")
+  nvim:wait("#require('cursor_agent').hunks({ path = 'b.txt' }) == 0", "it is committed")
+  T.eq(#hunks(nvim), 7)
+  nvim:lua(git, "git -c user.name=a -c user.email=a@b commit -qam three")
+  nvim:wait("#require('cursor_agent').hunks() == 0", "all of it is")
+  nvim:wait_screen_without("− line 9")
+  T.eq(nvim:lua("return vim.fn.maparg(']h', 'n')"), "")
+end)
 
 T.case("bad options get a message that says what is expected", { files = { ["a.txt"] = OLD } }, function(nvim)
   nvim:lua("assert(require('cursor_agent.bridge').load())")

@@ -17,24 +17,28 @@ local TEXT = original()
 ---How many steps a storm has, and how many turns each agent can play.
 local STEPS, TURNS = 40, 400
 
----Turns that wait at a file until they are let on, and then say that they have edited another.
+---Turns that wait at a file until they are let on, and then say that they have edited another; or that wait to have it
+---written by the editor.
 ---@return table[]
 local function turns()
   local list = {}
   for i = 1, TURNS do
-    list[i] = {
-      { request = { method = "fs/read_text_file", params = { sessionId = "${session}", path = "${cwd}/gate" } } },
-      {
-        update = {
-          sessionUpdate = "tool_call",
-          toolCallId = "e" .. i,
-          title = "Edit",
-          kind = "edit",
-          status = "completed",
-          locations = { { path = "${cwd}/a.txt" } },
+    local read = { method = "fs/read_text_file", params = { sessionId = "${session}", path = "${cwd}/gate" } }
+    local write = { sessionId = "${session}", path = "${cwd}/a.txt", content = "gate" }
+    list[i] = i % 3 == 0 and { { request = { method = "fs/write_text_file", params = write } } }
+      or {
+        { request = read },
+        {
+          update = {
+            sessionUpdate = "tool_call",
+            toolCallId = "e" .. i,
+            title = "Edit",
+            kind = "edit",
+            status = "completed",
+            locations = { { path = "${cwd}/a.txt" } },
+          },
         },
-      },
-    }
+      }
   end
   return list
 end
@@ -55,7 +59,9 @@ local WORLD = [[
   storm.serve = serve
   files.serve = function(request, what, key, tries)
     if what.op == "read" and what.path:find("/gate$") then
-      storm.gates[key] = request
+      storm.gates[key] = { request = request }
+    elseif what.op == "write" and what.content == "gate" then
+      storm.gates[key] = { request = request, what = what }
     else
       serve(request, what, key, tries)
     end
@@ -127,6 +133,26 @@ local WORLD = [[
     end
   end
 
+  ---What an agent makes of the file.
+  local function changed()
+    local all = cut(storm.get())
+    for _ = 1, math.random(1, 3) do
+      local at = math.random(1, #all)
+      local how = math.random(1, 3)
+      -- Lines of the user's that were saved are the agent's to leave alone.
+      if how == 1 then
+        table.insert(all, at, ({ "same", "", name("agent") })[math.random(3)])
+      elseif not (all[at] or ""):find("<user", 1, true) and #all > 3 then
+        if how == 2 then
+          all[at] = name("agent")
+        else
+          table.remove(all, at)
+        end
+      end
+    end
+    return table.concat(all, "\n") .. "\n"
+  end
+
   storm.sessions = storm.sessions or {}
   local states = {}
   local steps = {
@@ -137,38 +163,28 @@ local WORLD = [[
       vim.api.nvim_buf_set_lines(buf, at, at, false, { line })
     end,
     begin = function(key)
-      if not states[key] then
+      -- One that waits for an answer is still at work.
+      if not states[key] and agent.status(key).state == "idle" then
         states[key] = "begun"
         assert(agent.prompt("edit", { session = key, open = false }))
         wait("the turn", function() return storm.gates[key] ~= nil end)
       end
     end,
     change = function(key)
-      if states[key] then
-        local all = cut(storm.get())
-        for _ = 1, math.random(1, 3) do
-          local at = math.random(1, #all)
-          local how = math.random(1, 3)
-          -- Lines of the user's that were saved are the agent's to leave alone.
-          if how == 1 then
-            table.insert(all, at, ({ "same", "", name("agent") })[math.random(3)])
-          elseif not (all[at] or ""):find("<user", 1, true) and #all > 3 then
-            if how == 2 then
-              all[at] = name("agent")
-            else
-              table.remove(all, at)
-            end
-          end
-        end
-        put(table.concat(all, "\n") .. "\n")
+      if states[key] and not storm.gates[key].what then
+        put(changed())
       end
     end,
     report = function(key)
       local gate = storm.gates[key]
       if gate then
         storm.gates[key], states[key] = nil, nil
-        local turns = agent.status(key).turns
-        library.reply(gate, { ok = true, content = "" })
+        if gate.what then
+          -- It has read the file, not the buffer.
+          serve(gate.request, vim.tbl_extend("force", gate.what, { content = changed() }), key)
+        else
+          library.reply(gate.request, { ok = true, content = "" })
+        end
         wait("the end of the turn", function()
           return agent.status(key).state == "idle" or agent.status(key).pending > 0
         end)

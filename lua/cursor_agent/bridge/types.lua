@@ -69,7 +69,7 @@
 ---@field log_rows fun(key: cursor_agent.Key, method: string?): cursor_agent.LogRow[]? the same, at a glance
 ---@field log_message fun(key: cursor_agent.Key, row: integer, method: string?): string? one message of `log_rows`, whole, indented
 ---@field review_setup fun(keeping: { dir: string?, max_bytes: integer, max_days: integer }): boolean?, string? where checkpoints go, and how much is kept
----@field review_files fun(key: cursor_agent.Key?): cursor_agent.ReviewFile[] files with anything undecided
+---@field review_files fun(key: cursor_agent.Key?, turn: integer?): cursor_agent.ReviewFile[] files with anything undecided
 ---@field review_hunks fun(select: cursor_agent.ReviewSelect, lines: boolean?): cursor_agent.ReviewHunk[] by path and line; with `lines`, the old lines
 ---@field review_keep fun(select: cursor_agent.ReviewSelect): { [1]: integer, [2]: string[] } how many hunks, of which files
 ---@field review_undo fun(select: cursor_agent.ReviewSelect): cursor_agent.Undone brings the old lines back on disk
@@ -111,6 +111,7 @@
 ---@field same boolean? it has what it had
 ---@field key cursor_agent.Key? whose doing it is, where it is an agent's
 ---@field turn integer?
+---@field mixed boolean? the file has lines of the user's by that, which were not saved before
 
 ---@class (exact) cursor_agent.OpenSpec
 ---@field agent string the name in `agents`

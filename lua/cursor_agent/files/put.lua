@@ -160,15 +160,22 @@ end
 ---@param eol boolean
 ---@param real string? where the path has to lead
 ---@param author { key: cursor_agent.Key, turn: integer }? whose text it is
+---@param ours? string what the buffer has, each line with its end, where that is part of the text
 ---@return boolean?, string?
-function M.put(buf, hunks, eol, real, author)
+function M.put(buf, hunks, eol, real, author, ours)
+  local mixed = ours ~= nil and vim.bo[buf].modified
   local before = M.short_text(buf)
+  if ours and mixed and not before then
+    before = vim.bo[buf].endofline and ours or ours:sub(1, -2)
+  end
   local restore = remember(buf, hunks)
   M.set_hunks(buf, hunks)
   local ok, why = nil, not_encodable(buf)
   if not why then
     ok, why = write_buffer(buf, eol, real, function(state)
-      reviewed.took(buf, { state = state, before = before, author = author })
+      -- Unsaved lines that are written with the agent's are still the user's.
+      local merged = mixed and hunks or nil
+      reviewed.took(buf, { state = state, before = before, hunks = merged, author = author, mixed = mixed })
     end)
   end
   if not ok then

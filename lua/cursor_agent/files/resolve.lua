@@ -143,8 +143,8 @@ function M.oldest()
   local conflict = conflicts.list[1]
   while conflict and not vim.api.nvim_buf_is_loaded(conflict.buf) do
     conflicts.drop(conflict)
-    if conflict.request then
-      reply.leave_to_disk(conflict.request)
+    if conflict.again then
+      conflict.again()
     end
     conflict = conflicts.list[1]
   end

@@ -15,6 +15,13 @@ local M = {}
 ---How often a write is begun while the file or its buffer keeps changing.
 local TRIES = 3
 
+---What an agent hears that did not know the file it wanted to write.
+local CHANGED = ": the file has changed since you read it; read it again before writing"
+
+---@class (exact) cursor_agent.files.Since
+---@field basis string what the agent's text was made from, each line with its end
+---@field state string what the file was then
+
 ---@param request integer
 ---@param what cursor_agent.EditorRequest
 ---@param key cursor_agent.Key?
@@ -124,13 +131,17 @@ end
 ---@param what cursor_agent.EditorRequest
 ---@param key cursor_agent.Key?
 ---@param tries integer how often it may be begun
-local function write(request, what, key, tries)
+---@param since cursor_agent.files.Since? what the file was when it was asked for, where that was a while ago
+local function write(request, what, key, tries, since)
   if find.leads_elsewhere(what.path, what.real) then
     return reply.refuse(request, find.elsewhere(what.path))
   end
   local buf = find.buffer(what.path)
   watch.touch(what.path, buf)
   if not buf or not vim.bo[buf].modifiable then
+    if since and loaded.state(vim.uv.fs_stat(what.path)) ~= since.state then
+      return reply.refuse(request, what.path .. CHANGED)
+    end
     return reply.leave_to_disk(request)
   end
   local path = vim.api.nvim_buf_get_name(buf)
@@ -148,42 +159,44 @@ local function write(request, what, key, tries)
       return reply.refuse(request, ("%s: %s; nothing was written"):format(path, problem))
     end
   end
-  local basis = served.text(key, buf)
+  -- What the user saved while the agent waited is not in what it has read.
+  local basis = since and since.basis or served.text(key, buf)
   local state, tick = disk and disk.state or loaded.NONE, vim.api.nvim_buf_get_changedtick(buf)
 
   ---@param hunks cursor_agent.merge.Hunk[]?
-  local function combined(hunks)
+  ---@param ours string? what they were made from
+  local function combined(hunks, ours)
     -- What came in between is merged as well.
     local same_buffer = vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_changedtick(buf) == tick
     if not same_buffer or loaded.state(vim.uv.fs_stat(path)) ~= state then
       if tries > 1 then
-        return M.serve(request, what, key, tries - 1)
+        return M.serve(request, what, key, tries - 1, since)
       end
       local error = path .. ": something else keeps writing this file; nothing was written"
       return reply.refuse(request, error)
     elseif hunks then
-      local ok, trouble = put.put(buf, hunks, eol, what.real, changed.author(buf, key, true))
+      local ok, trouble = put.put(buf, hunks, eol, what.real, changed.author(buf, key, true), ours)
       if ok then
         served.note(key, buf, theirs)
         conflicts.drop_on_disk(buf)
       end
       return reply.send(request, { ok = ok == true, error = trouble })
     elseif not vim.bo[buf].modified then
-      local error = path .. ": the file has changed since you read it; read it again before writing"
-      return reply.refuse(request, error)
+      return reply.refuse(request, path .. CHANGED)
     end
+    local ground = since or { basis = basis or (disk and disk.text) or "", state = state }
     ask_about({
       path = what.path,
       buf = buf,
       theirs = loaded.cut(theirs),
       text = theirs,
       eol = eol,
-      basis = basis or (disk and disk.text) or "",
+      basis = ground.basis,
       request = request,
       what = what,
       key = key,
       again = function()
-        M.serve(request, what, key)
+        M.serve(request, what, key, nil, ground)
       end,
     })
   end
@@ -193,11 +206,17 @@ local function write(request, what, key, tries)
     if not vim.api.nvim_buf_is_loaded(buf) then
       return combined(nil)
     elseif vim.bo[buf].modified and loaded.equal(ours, theirs) then
-      return combined({})
+      return combined({}, ours)
     end
     local texts = ingredients(buf, disk, ours, theirs, basis)
     if texts then
-      merge.combine("merged", texts, guarded(request, combined))
+      merge.combine(
+        "merged",
+        texts,
+        guarded(request, function(hunks)
+          combined(hunks, ours)
+        end)
+      )
     else
       combined(nil)
     end
@@ -219,8 +238,10 @@ end
 ---@param what cursor_agent.EditorRequest
 ---@param key cursor_agent.Key? the session that asks
 ---@param tries integer? how often a write may be begun
-function M.serve(request, what, key, tries)
-  local ok, why = xpcall(what.op == "read" and read or write, debug.traceback, request, what, key, tries or TRIES)
+---@param since cursor_agent.files.Since?
+function M.serve(request, what, key, tries, since)
+  local serve = what.op == "read" and read or write
+  local ok, why = xpcall(serve, debug.traceback, request, what, key, tries or TRIES, since)
   if not ok then
     reply.refuse(request, tostring(why))
   end

@@ -570,7 +570,8 @@ return {
   {
     name = "review-keep",
     desc = "Keep the change, or the file",
-    keys = { review = { "k", "<M-k>" } },
+    -- Not `k`: whoever goes up by it would decide.
+    keys = { review = { "a", "<M-k>" } },
   },
   {
     name = "review-undo",

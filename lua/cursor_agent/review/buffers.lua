@@ -9,6 +9,9 @@ local M = {}
 ---@type table<integer, string> buffers the library hears of, and the path it knows
 local told = {}
 
+---@type table<integer, string> the file whose text a buffer has: a link may lead to another by now
+local files = {}
+
 ---@type table<integer, boolean> buffers whose lines are the library's own doing just now
 local quiet = {}
 
@@ -168,10 +171,11 @@ end
 ---@class (exact) cursor_agent.review.Took
 ---@field state string the state of the file the buffer has taken in
 ---@field bytes string? what the file has
----@field before string? what the buffer had just before; of a long one it is not asked
+---@field before string? what the buffer had just before; of a long one only what is mixed
 ---@field hunks cursor_agent.merge.Hunk[]? what became of that, where there are unsaved lines
 ---@field same boolean? the buffer took in none of it
 ---@field author { key: cursor_agent.Key, turn: integer }? whose doing it is, where it is an agent's
+---@field mixed boolean? the file has lines by that which were not saved before
 
 ---A buffer has taken in what its file has become, or was read: the library hears so at once, in the order in which things
 ---happen to the buffer.
@@ -182,6 +186,12 @@ function M.took(buf, took)
   if not path or not bridge.is_loaded() then
     return
   end
+  if files[buf] and files[buf] ~= path then
+    -- What it had was of another file: no agent made this one of that.
+    took = { state = took.state, bytes = took.bytes }
+    loaded.forget(buf)
+  end
+  files[buf] = path
   local author = took.author or {}
   ---@type cursor_agent.Taking
   local taking = {
@@ -190,6 +200,7 @@ function M.took(buf, took)
     same = took.same,
     key = author.key,
     turn = author.turn,
+    mixed = took.mixed,
   }
   local long = is_long(buf)
   if not long or told[buf] ~= path then
@@ -203,9 +214,10 @@ function M.took(buf, took)
     end
     return
   end
-  local whole = told[buf] ~= path and (took.hunks or took.same)
+  local whole = told[buf] ~= path and (took.hunks or took.same) and not took.mixed
   if not whole then
     taking.edits = took.hunks
+    taking.before = took.mixed and took.before or nil
   end
   local tick = vim.api.nvim_buf_get_changedtick(buf)
   tell_later(buf, path, function()
@@ -260,11 +272,20 @@ function M.open_files()
       local name = vim.api.nvim_buf_get_name(buf)
       if name:sub(1, 1) == "/" then
         paths[#paths + 1] = name
+        files[buf] = files[buf] or watch.real_path(name)
       end
     end
   end
   return paths
 end
+
+vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
+  group = vim.api.nvim_create_augroup("cursor_agent_review_buffers", {}),
+  desc = "cursor-agent: a buffer has the text of another file, or none",
+  callback = function(args)
+    files[args.buf] = args.event ~= "BufUnload" and M.path(args.buf) or nil
+  end,
+})
 
 ---The user wrote a buffer to its file.
 ---@param buf integer

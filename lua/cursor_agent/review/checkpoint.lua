@@ -37,7 +37,9 @@ end
 ---Brings files back to what they were at a checkpoint.
 ---@param id string
 ---@param opts? { files: string[]?, force: boolean? }
----@return { restored: string[], kept: string[] }?, string?
+---@return { restored: string[], kept: string[] }?
+---@return string? problem
+---@return string[]? failed why some of those that are kept could not be restored
 function M.restore(id, opts)
   opts = opts or {}
   if type(id) ~= "string" and type(id) ~= "number" then
@@ -83,11 +85,13 @@ function M.restore(id, opts)
     end
   end
   require("cursor_agent.review").changed(paths)
-  return { restored = done.restored, kept = done.kept }
+  return { restored = done.restored, kept = done.kept }, nil, done.failed
 end
 
+---@param id string
 ---@param done { restored: string[], kept: string[] }
-local function tell(done)
+---@param failed string[] a line for some of those that are kept, which begins with the path
+local function tell(id, done, failed)
   local cwd = vim.fn.getcwd()
   local function names(paths)
     return table.concat(
@@ -98,13 +102,25 @@ local function tell(done)
     )
   end
   local text = #done.restored > 0 and "restored " .. names(done.restored) or "nothing had to be restored"
-  if #done.kept > 0 then
+  local yours = vim.tbl_filter(function(path)
+    for _, why in ipairs(failed) do
+      if vim.startswith(why, path .. ":") then
+        return false
+      end
+    end
+    return true
+  end, done.kept)
+  if #yours > 0 then
     text = text
-      .. ("\n  kept, because you changed them since: %s\n  :CursorAgent! checkpoint ID restores them too"):format(
-        names(done.kept)
+      .. ("\n  kept, because you changed them since: %s\n  :CursorAgent! checkpoint %s restores them too"):format(
+        names(yours),
+        id
       )
   end
-  notify.notify(text, "info")
+  for _, why in ipairs(failed) do
+    text = text .. "\n  not restored: " .. why
+  end
+  notify.notify(text, #failed > 0 and "warn" or "info")
 end
 
 ---Of a checkpoint, this much of its prompt and this many of its files are shown in the list.
@@ -147,9 +163,15 @@ function M.preview(id)
     local note = not file.known and "what it was is not known: it stays as it is"
       or file.touched and "you changed it since: it stays unless you force it"
       or nil
-    lines[#lines + 1] = "--- " .. format.path(file.path, cwd) .. (note and "  (" .. note .. ")" or "")
     local diff = file.known and compare(file.now or "", file["then"] or "", { result_type = "unified" }) or ""
-    vim.list_extend(lines, vim.split(vim.trim(diff --[[@as string]]), "\n", { plain = true }))
+    if diff == "" and not note then
+      note = file.same and "as it was then"
+        or "its lines are the same; it is a binary file, a link, or has another mode"
+    end
+    lines[#lines + 1] = "--- " .. format.path(file.path, cwd) .. (note and "  (" .. note .. ")" or "")
+    if diff ~= "" then
+      vim.list_extend(lines, vim.split(vim.trim(diff --[[@as string]]), "\n", { plain = true }))
+    end
   end
   require("cursor_agent.window.scratch").open(lines, { name = "checkpoint", filetype = "diff" })
   return true
@@ -298,12 +320,12 @@ end
 ---@param files string[]? only these
 ---@return boolean?, string?
 function M.run(id, force, files)
-  local done, why = M.restore(id, { force = force, files = files })
+  local done, why, failed = M.restore(id, { force = force, files = files })
   if not done then
     notify.report(nil, why)
     return nil
   end
-  tell(done)
+  tell(id, done, failed or {})
   return true
 end
 

@@ -446,7 +446,9 @@ local function in_step(what, failed, steps)
   for _, hunk in ipairs(bridge.is_loaded() and bridge.review_hunks(what) or {}) do
     if hunk.path ~= last then
       last = hunk.path
-      local buf = buffers.find(hunk.path)
+      -- Where a link leads is no matter of lines.
+      local is_link = (vim.uv.fs_lstat(hunk.path) or {}).type == "link"
+      local buf = not is_link and buffers.find(hunk.path) or nil
       if buf and not (loaded.is_current(buf, hunk.path) and buffers.in_step(buf, hunk.path)) then
         events.emit("file changed", buf, { reported = true })
         buffers.sync(hunk.path)
@@ -580,6 +582,7 @@ end
 
 ---Goes to a hunk, in the window the cursor is in or the one for code.
 ---@param hunk cursor_agent.ReviewHunk
+---@return boolean?, string?
 function M.go_to(hunk)
   if vim.b.cursor_agent_kind then
     local code = require("cursor_agent.window.code").current()
@@ -589,14 +592,22 @@ function M.go_to(hunk)
   end
   if buffers.path(0) ~= hunk.path then
     if require("cursor_agent.files.regular").is_odd(hunk.path) then
-      return require("cursor_agent.notify").notify(("%s is not a regular file"):format(hunk.path), "warn")
+      return nil, ("%s is not a regular file"):format(hunk.path)
     end
-    vim.cmd("edit " .. vim.fn.fnameescape(hunk.path))
+    -- With 'nohidden', unsaved text keeps its window.
+    local name = vim.fn.fnameescape(vim.fn.fnamemodify(hunk.path, ":."))
+    local ok, why = pcall(vim.cmd, "edit " .. name) ---@diagnostic disable-line: param-type-mismatch
+    if not ok then
+      return nil, tostring(why):match("E%d+:.*") or tostring(why)
+    end
+    -- The next key may have been typed already.
+    on_read(vim.api.nvim_get_current_buf())
   end
   local line = math.max(hunk.new.line, 1)
   vim.cmd("normal! m'")
   vim.api.nvim_win_set_cursor(0, { math.min(line, vim.api.nvim_buf_line_count(0)), 0 })
   vim.cmd("normal! zvzz")
+  return true
 end
 
 ---Goes to the next or previous undecided change, in this file or another.
@@ -625,8 +636,7 @@ function M.jump(step)
     end
   end
   -- Round the end, as a search does.
-  M.go_to(found or hunks[step > 0 and 1 or #hunks] --[[@as cursor_agent.ReviewHunk]])
-  return true
+  return M.go_to(found or hunks[step > 0 and 1 or #hunks] --[[@as cursor_agent.ReviewHunk]])
 end
 
 return M

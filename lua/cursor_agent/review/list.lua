@@ -32,14 +32,7 @@ end
 ---@param hunk cursor_agent.ReviewHunk
 ---@return string
 local function first_line(hunk)
-  local text ---@type string?
-  if hunk.new.count > 0 then
-    local buf = require("cursor_agent.review.buffers").find(hunk.path)
-    if buf then
-      text = vim.api.nvim_buf_get_lines(buf, hunk.new.line - 1, hunk.new.line, false)[1]
-    end
-  end
-  return vim.trim(text or (hunk.removed or {})[1] or "")
+  return vim.trim(hunk.added or (hunk.removed or {})[1] or "")
 end
 
 ---@return string[] lines
@@ -49,7 +42,7 @@ local function build()
   local lines, spots = {}, {} ---@type string[], { row: integer, from: integer, to: integer, group: string }[]
   rows = {}
   local cwd = vim.fn.getcwd()
-  for _, file in ipairs(ready and bridge.review_files(about.key) or {}) do
+  for _, file in ipairs(ready and bridge.review_files(about.key, about.turn) or {}) do
     local head = ("%s  %s  +%d −%d"):format(format.path(file.path, cwd), file.state, file.added, file.removed)
     if file.stuck then
       head = head .. "  cannot be undone: " .. file.stuck
@@ -145,8 +138,7 @@ function M.go()
   end
   local nothing = { line = 1, count = 0 }
   local hunk = row.hunk or { id = 0, path = row.path, old = nothing, new = nothing, key = 0, turn = 0 }
-  require("cursor_agent.review").go_to(hunk)
-  return true
+  return require("cursor_agent.review").go_to(hunk)
 end
 
 ---Keeps or undoes what is under the cursor.
@@ -157,7 +149,8 @@ function M.decide(how)
   if not row then
     return nil, "there is no change on this line"
   end
-  local opts = row.hunk and { hunk = row.hunk.id } or { path = row.path }
+  -- Of a file, what the list is about: another session may have changed it too.
+  local opts = row.hunk and { hunk = row.hunk.id } or { path = row.path, session = about.key, turn = about.turn }
   local review = require("cursor_agent.review")
   return (how == "keep" and review.keep or review.undo)(opts)
 end
@@ -181,6 +174,24 @@ function M.close()
   end
 end
 
+---@type string? the row that is shown beside the list
+local shown
+
+---Shows the hunk or file under the cursor in the window for code; the cursor stays in the list.
+local function show_beside()
+  local row = current()
+  local name = row and ("%s %s"):format(row.path, row.hunk and row.hunk.id or "")
+  if name == shown or not row or not require("cursor_agent.window.code").current() then
+    return
+  end
+  shown = name
+  local list = vim.api.nvim_get_current_win()
+  M.go()
+  if vim.api.nvim_win_is_valid(list) then
+    vim.api.nvim_set_current_win(list)
+  end
+end
+
 ---Opens the list below the code, and shows the first hunk.
 ---@param chat cursor_agent.Chat?
 ---@param turn integer?
@@ -195,7 +206,7 @@ function M.open(chat, turn)
   if not ready then
     return nil, why
   end
-  local files = bridge.review_files(about.key)
+  local files = bridge.review_files(about.key, about.turn)
   if #files == 0 then
     return nil, "nothing is undecided: no agent has changed a file, or all of it was kept or undone"
   end
@@ -209,6 +220,13 @@ function M.open(chat, turn)
     vim.api.nvim_buf_set_name(buf, NAME)
     vim.bo[buf].filetype = "cursoragent-review"
     require("cursor_agent.keys").map(buf, "review")
+    vim.api.nvim_create_autocmd("CursorMoved", {
+      buffer = buf,
+      -- A file that is opened for it is opened as any other.
+      nested = true,
+      desc = "cursor-agent: show the change under the cursor beside the list",
+      callback = show_beside,
+    })
   end
   draw(buf)
   local win = vim.fn.bufwinid(buf)
@@ -231,11 +249,8 @@ function M.open(chat, turn)
       vim.api.nvim_win_set_cursor(0, { 2, 0 })
     end
   end
-  local list = vim.api.nvim_get_current_win()
-  M.go()
-  if vim.api.nvim_win_is_valid(list) then
-    vim.api.nvim_set_current_win(list)
-  end
+  shown = nil
+  show_beside()
   return true
 end
 

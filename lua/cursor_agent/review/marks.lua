@@ -191,10 +191,15 @@ end
 ---@return integer all
 local function room(buf, line)
   local own = vim.fn.strdisplaywidth(vim.api.nvim_buf_get_lines(buf, line - 1, line, false)[1] or "")
-  local win = vim.api.nvim_get_current_buf() == buf and vim.api.nvim_get_current_win() or vim.fn.bufwinid(buf)
-  local info = win ~= -1 and vim.fn.getwininfo(win)[1]
-  local all = info and info.width - info.textoff or vim.o.columns
-  return all - own, all
+  local width, before = vim.o.columns, 0
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    local info = vim.fn.getwininfo(win)[1]
+    if info then
+      -- One that was just made has not drawn its numbers and signs yet.
+      width, before = math.min(width, info.width), math.max(before, info.textoff)
+    end
+  end
+  return width - before - own, width - before
 end
 
 ---Shows what can be done here: at the right of a line, or below it where its own text leaves no room. Nothing removes it.

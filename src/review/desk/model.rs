@@ -602,7 +602,7 @@ proptest! {
             world.undo(&all());
             prop_assert_eq!(without_mine(&world.disk), world.original.clone());
         }
-        prop_assert!(world.desk.files(None).is_empty());
+        prop_assert!(world.desk.files(None, None).is_empty());
         world.check();
     }
 }

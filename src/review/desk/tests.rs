@@ -99,6 +99,24 @@ fn hunks_are_listed_by_path_and_line_and_chosen_by_everything() {
         show(&desk, &all()),
         ["/a 2+1>1+0", "/b 2+1>2+1", "/b 3+0>4+1"]
     );
+    // The other session changes the same file: what is left of the first one is still that one's.
+    wrote(
+        &mut desk,
+        "/c",
+        Some(file("1\n2\n3\n")),
+        file("A\n2\n3\n"),
+        A,
+    );
+    wrote(&mut desk, "/c", None, file("A\n2\nB\nB\n"), B);
+    let of = |key, turn| {
+        let files = desk.files(Some(key), turn);
+        let show = |file: FileView| format!("{} {}", file.path.display(), file.added);
+        files.into_iter().map(show).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Key(1), None), ["/b 2", "/c 1"]);
+    assert_eq!(of(Key(2), None), ["/a 0", "/c 2"]);
+    assert_eq!(of(Key(1), Some(2)), Vec::<String>::new());
+    desk.close(Path::new("/c"));
     let pick = |select: Select| show(&desk, &select);
     assert_eq!(pick(Select::default()).len(), 0, "nothing was said");
     assert_eq!(
@@ -189,7 +207,7 @@ fn undoing_gives_back_every_byte_of_every_kind_of_file() {
         let mut desk = Desk::default();
         wrote(&mut desk, "/f", Some(before), after, A);
         assert!(desk.keep(&all()).0 > 0);
-        assert!(desk.files(None).is_empty());
+        assert!(desk.files(None, None).is_empty());
     }
 }
 
@@ -197,23 +215,23 @@ fn undoing_gives_back_every_byte_of_every_kind_of_file() {
 fn what_was_not_known_in_time_is_listed_and_stays() {
     let mut desk = Desk::default();
     wrote(&mut desk, "/f", None, file("new"), A);
-    assert!(desk.files(None)[0].stuck.is_some());
+    assert!(desk.files(None, None)[0].stuck.is_some());
     assert_eq!(desk.undo(&all()), (0, vec![]));
     assert_eq!(desk.keep(&all()).0, 1);
-    assert!(desk.files(None).is_empty());
+    assert!(desk.files(None, None).is_empty());
 }
 
 #[test]
 fn a_change_that_ends_where_it_began_is_none() {
     let mut desk = Desk::default();
     wrote(&mut desk, "/f", Some(file("a")), file("a"), A);
-    assert!(desk.files(None).is_empty());
+    assert!(desk.files(None, None).is_empty());
     wrote(&mut desk, "/f", Some(file("a\n")), file("b\n"), A);
     wrote(&mut desk, "/f", None, file("a\n"), A);
-    assert!(desk.files(None).is_empty());
+    assert!(desk.files(None, None).is_empty());
     wrote(&mut desk, "/n", Some(Snapshot::Absent), file("x\n"), A);
     wrote(&mut desk, "/n", None, Snapshot::Absent, A);
-    assert!(desk.files(None).is_empty());
+    assert!(desk.files(None, None).is_empty());
 }
 
 #[test]
@@ -286,7 +304,7 @@ fn a_buffer_may_be_ahead_of_every_report() {
     let new = file("1\n2\nX\n");
     desk.put_back(path, "s1".to_owned());
     desk.agent_wrote(path, Some(file(old)), new, "s1", A);
-    assert!(desk.files(None).is_empty());
+    assert!(desk.files(None, None).is_empty());
 }
 
 #[test]
@@ -347,7 +365,7 @@ fn a_file_that_is_taken_away_while_it_is_open_comes_back_as_it_was() {
     read(&mut desk, path);
     desk.typed(path, 0, 0, &[b"mine".to_vec()]);
     wrote(&mut desk, "/f", None, Snapshot::Absent, B);
-    assert_eq!(desk.files(None)[0].state, FileChanged::Deleted);
+    assert_eq!(desk.files(None, None)[0].state, FileChanged::Deleted);
     assert_eq!(desk.undo(&all()).1[0].to, file("1\n2\n"));
 }
 
@@ -409,10 +427,10 @@ fn what_the_user_does_to_the_file_is_no_change_of_the_agents() {
     desk.user_wrote(path, file("0\n1\n2\nX\n"), &new_state());
     assert_eq!(show(&desk, &all()), ["/f 4+1>4+1"]);
     desk.user_wrote(path, file("0\n1\n2\n3\n"), &new_state());
-    assert!(desk.files(None).is_empty(), "edited away");
+    assert!(desk.files(None, None).is_empty(), "edited away");
     wrote(&mut desk, "/f", Some(file("1\n")), file("2\n"), A);
     desk.user_wrote(path, Snapshot::Absent, "none");
-    assert!(desk.files(None).is_empty(), "taken away");
+    assert!(desk.files(None, None).is_empty(), "taken away");
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -434,7 +452,7 @@ proptest! {
         }
         if keep {
             desk.keep(&all());
-            prop_assert!(desk.files(None).is_empty());
+            prop_assert!(desk.files(None, None).is_empty());
         } else {
             let undos = desk.undo(&all()).1;
             let to = undos.first().map_or(file(&last), |undo| undo.to.clone());
@@ -513,7 +531,7 @@ fn what_was_seen_before_the_editor_undid_it_does_not_come_back() {
         Desk::agent_wrote_apart(&desk, path, Some(&before), &after, &state, A, news)
     };
     assert!(!tell(news));
-    assert!(desk.lock().files(None).is_empty());
+    assert!(desk.lock().files(None, None).is_empty());
     let news = desk.lock().news(path);
     assert!(tell(news), "written again");
     assert_eq!(show(&desk.lock(), &all()), ["/f 2+1>2+1"]);

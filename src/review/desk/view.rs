@@ -67,6 +67,9 @@ pub struct HunkView {
     /// The old lines, without their ends; only where they are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
+    /// The first of the new lines, then too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<String>,
 }
 
 /// A file as Lua sees it.
@@ -115,32 +118,40 @@ pub struct BufferEdit {
 }
 
 impl Desk {
-    /// The files with anything undecided.
-    pub fn files(&self, key: Option<Key>) -> Vec<FileView> {
-        let mine = |tracked: &&Tracked| key.is_none_or(|key| tracked.author.key == key);
-        let files = self.files.iter().filter(|(_, tracked)| mine(tracked));
-        let files = files.map(|(path, tracked)| (path, tracked, Self::changes(tracked)));
-        files
-            .filter(|(_, _, changes)| !changes.is_empty())
-            .map(|(path, tracked, changes)| {
-                let (added, removed) = changes
-                    .iter()
-                    .filter_map(|(_, hunk)| *hunk)
-                    .map(|hunk| (hunk.new.len(), hunk.old.len()))
-                    .fold((0, 0), |sum, hunk| (sum.0 + hunk.0, sum.1 + hunk.1));
-                FileView {
-                    path: path.clone(),
-                    state: tracked.changed(),
-                    hunks: changes.len(),
-                    added,
-                    removed,
-                    stuck: tracked
-                        .was
-                        .is_none()
-                        .then_some("it was changed before its old text could be kept"),
-                }
-            })
-            .collect()
+    /// The files with anything undecided, of a session or of all. Another session may have changed the same file since: what
+    /// counts is whose each hunk is.
+    pub fn files(&self, key: Option<Key>, turn: Option<u64>) -> Vec<FileView> {
+        let select = Select {
+            key,
+            turn,
+            all: true,
+            ..Select::default()
+        };
+        let mut views = Vec::new();
+        for (path, tracked) in &self.files {
+            let mut changes = Self::changes(tracked);
+            changes.retain(|(id, hunk)| Self::is_meant(&select, path, tracked, *id, *hunk));
+            if changes.is_empty() {
+                continue;
+            }
+            let (added, removed) = changes
+                .iter()
+                .filter_map(|(_, hunk)| *hunk)
+                .map(|hunk| (hunk.new.len(), hunk.old.len()))
+                .fold((0, 0), |sum, hunk| (sum.0 + hunk.0, sum.1 + hunk.1));
+            views.push(FileView {
+                path: path.clone(),
+                state: tracked.changed(),
+                hunks: changes.len(),
+                added,
+                removed,
+                stuck: tracked
+                    .was
+                    .is_none()
+                    .then_some("it was changed before its old text could be kept"),
+            });
+        }
+        views
     }
 
     /// The hunks that are meant, by path and line; with their old lines.
@@ -224,9 +235,12 @@ impl Desk {
         };
         let nothing = Lines { line: 0, count: 0 };
         let author = hunk.map_or(tracked.author, |hunk| hunk.author);
-        let removed = match (&tracked.lines, hunk) {
-            (Some(lines), Some(hunk)) if with_lines => lines.shown().base().slice(hunk.old.clone()),
-            _ => &[],
+        let (removed, added) = match (&tracked.lines, hunk) {
+            (Some(lines), Some(hunk)) if with_lines => (
+                lines.shown().base().slice(hunk.old.clone()),
+                lines.shown().current().slice(hunk.new.clone()),
+            ),
+            _ => Default::default(),
         };
         HunkView {
             id: tracked.number * IDS_PER_FILE + id,
@@ -236,6 +250,7 @@ impl Desk {
             key: author.key,
             turn: author.turn,
             removed: removed.iter().map(|line| bare(line)).collect(),
+            added: added.first().map(|line| bare(line)),
         }
     }
 }

@@ -277,11 +277,11 @@ fn a_change_reported_twice_is_one_and_one_that_changed_nothing_is_none() {
     world.write("a", "old\n");
     world.turn("01", &[]);
     world.changed("a", Some((Some("old\n"), "old\n")));
-    assert!(world.desk.lock().files(None).is_empty());
+    assert!(world.desk.lock().files(None, None).is_empty());
     world.write("a", "new\n");
     world.changed("a", Some((Some("old\n"), "new\n")));
     world.changed("a", Some((Some("old\n"), "new\n")));
-    assert_eq!(world.desk.lock().files(None).len(), 1);
+    assert_eq!(world.desk.lock().files(None, None).len(), 1);
     assert_eq!(world.undone(), [was("a", "old\n")]);
 }
 
@@ -298,7 +298,7 @@ fn what_was_decided_is_not_asked_again_when_it_is_reported_again() {
     };
     assert_eq!(world.desk.lock().keep(&all).0, 1);
     world.changed("a", Some((Some("old\n"), "new\n")));
-    assert!(world.desk.lock().files(None).is_empty());
+    assert!(world.desk.lock().files(None, None).is_empty());
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn what_the_editor_noticed_is_the_agents_and_what_the_user_saved_the_users() {
         news: 0,
     });
     world.done();
-    assert!(world.desk.lock().files(None).is_empty());
+    assert!(world.desk.lock().files(None, None).is_empty());
 }
 
 #[test]
@@ -394,6 +394,63 @@ fn what_a_command_changed_is_found() {
             ("made".to_owned(), None)
         ]
     );
+}
+
+fn git(world: &World, args: &[&str]) {
+    let done = std::process::Command::new("git")
+        .arg("-C")
+        .arg(&world.root)
+        .args(["-c", "user.name=a", "-c", "user.email=a@b"])
+        .args(args)
+        .output()
+        .expect("git runs");
+    assert!(done.status.success(), "{done:?}");
+}
+
+#[test]
+fn what_a_command_has_changed_when_commits_are_looked_for_is_found_all_the_same() {
+    let world = World::new();
+    world.write("a", "old\n");
+    git(&world, &["init", "-q"]);
+    git(&world, &["add", "-A"]);
+    git(&world, &["commit", "-qm", "one"]);
+    world.turn("01", &[]);
+    world.write("a", "new\n");
+    world.write("made", "made\n");
+    // The user comes back to Neovim, and another turn ends, while the command is at work.
+    world.watcher.tell(Job::LookForCommits);
+    world.turn_of(B, "02", &[]);
+    world.watcher.tell(Job::TurnEnded { author: B });
+    world.watcher.tell(Job::CommandEnded { author: A });
+    world.done();
+    assert_eq!(
+        world.undone(),
+        [was("a", "old\n"), ("made".to_owned(), None)]
+    );
+}
+
+#[test]
+fn a_commit_settles_what_it_has_and_nothing_else() {
+    let world = World::new();
+    world.write("a", "old\n");
+    world.write("b", "old\n");
+    git(&world, &["init", "-q"]);
+    git(&world, &["add", "-A"]);
+    git(&world, &["commit", "-qm", "one"]);
+    world.turn("01", &[]);
+    for name in ["a", "b"] {
+        world.write(name, "new\n");
+        world.changed(name, None);
+    }
+    world.watcher.tell(Job::TurnEnded { author: A });
+    world.done();
+    assert_eq!(world.desk.lock().files(None, None).len(), 2);
+    world.heard.try_iter().count();
+    git(&world, &["commit", "-qm", "two", "a"]);
+    // Nothing asks for it.
+    let heard = world.heard.recv_timeout(Duration::from_secs(20));
+    assert_eq!(heard, Ok(Report::Reviewed(vec![world.root.join("a")])));
+    assert_eq!(world.undone(), [was("b", "old\n")]);
 }
 
 #[test]

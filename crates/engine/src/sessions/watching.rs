@@ -342,18 +342,18 @@ fn may_change_files(tool: &ToolCall) -> bool {
     // Also one that is shown as rejected: it may have run all the same, what Cursor reports leaves that open.
     let seems_stopped = tool.refused && tool.kind.changes_files();
     seems_stopped
-        || !matches!(
-            tool.kind,
+        || match tool.kind {
+            // One that says which files it changes is taken at its word.
+            ToolKind::Edit | ToolKind::Delete => named(tool).is_empty(),
             ToolKind::Read
-                | ToolKind::Edit
-                | ToolKind::Delete
-                | ToolKind::Move
-                | ToolKind::Search
-                | ToolKind::Think
-                | ToolKind::Fetch
-                | ToolKind::SwitchMode
-                | ToolKind::Plan
-        )
+            | ToolKind::Search
+            | ToolKind::Think
+            | ToolKind::Fetch
+            | ToolKind::SwitchMode
+            | ToolKind::Plan => false,
+            // What was moved was at one place and is at another; most calls name one of them.
+            _ => true,
+        }
 }
 
 /// Every file a call names.

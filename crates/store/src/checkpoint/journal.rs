@@ -1,6 +1,6 @@
 //! The journal of one checkpoint: a line for each thing noted, `CRC32 JSON`. A line that is not whole is left out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,10 @@ pub(super) enum Record {
     Before { path: PathBuf, state: Option<State> },
     /// What it was made into.
     After { path: PathBuf, state: State },
+    /// What taking some of that back made of it.
+    Left { path: PathBuf, state: State },
+    /// The user changed it between two changes of the agent's.
+    Between { path: PathBuf },
 }
 
 /// A journal that is written to.
@@ -33,7 +37,8 @@ pub(super) enum Record {
 pub(super) struct Journal {
     file: File,
     path: PathBuf,
-    known: HashSet<PathBuf>,
+    /// The files of which it was noted what they were, and what they were last.
+    known: HashMap<PathBuf, Option<State>>,
 }
 
 impl Journal {
@@ -46,7 +51,7 @@ impl Journal {
             known: before
                 .iter()
                 .flat_map(|checkpoint| &checkpoint.changes)
-                .map(|change| change.path.clone())
+                .map(|change| (change.path.clone(), change.last().cloned()))
                 .collect(),
         };
         if before.is_none() {
@@ -63,13 +68,24 @@ impl Journal {
 
     /// Whether it was noted what a file was.
     pub(super) fn knows(&self, path: &Path) -> bool {
-        self.known.contains(path)
+        self.known.contains_key(path)
+    }
+
+    /// What a file was last, where that was noted.
+    pub(super) fn last(&self, path: &Path) -> Option<&State> {
+        self.known.get(path)?.as_ref()
     }
 
     pub(super) fn add(&mut self, record: Record) -> Result<(), Error> {
         self.line(&record)?;
-        if let Record::Before { path, .. } = record {
-            self.known.insert(path);
+        match record {
+            Record::Before { path, .. } => {
+                self.known.insert(path, None);
+            }
+            Record::After { path, state } | Record::Left { path, state } => {
+                self.known.insert(path, Some(state));
+            }
+            Record::Between { .. } => {}
         }
         Ok(())
     }
@@ -109,12 +125,25 @@ pub(super) fn read(path: &Path) -> Option<Checkpoint> {
                         path,
                         before: state,
                         after: None,
+                        left: None,
+                        touched: false,
                     });
                 }
             }
             Record::After { path, state } => {
                 if let Some(at) = known.get(&path) {
                     changes[*at].after = Some(state);
+                    changes[*at].left = None;
+                }
+            }
+            Record::Left { path, state } => {
+                if let Some(at) = known.get(&path) {
+                    changes[*at].left = Some(state);
+                }
+            }
+            Record::Between { path } => {
+                if let Some(at) = known.get(&path) {
+                    changes[*at].touched = true;
                 }
             }
         }

@@ -104,6 +104,17 @@ pub struct Change {
     pub before: Option<State>,
     /// As the agent left it last.
     pub after: Option<State>,
+    /// What it was made into when some of that was taken back since.
+    pub left: Option<State>,
+    /// The user changed it between two changes of the agent's.
+    pub touched: bool,
+}
+
+impl Change {
+    /// What it was when nothing but the agent, and taking back what the agent did, had changed it.
+    pub fn last(&self) -> Option<&State> {
+        self.left.as_ref().or(self.after.as_ref())
+    }
 }
 
 /// A checkpoint with its files, in the order they were first changed.
@@ -170,6 +181,57 @@ impl Store {
         })
     }
 
+    /// Notes that a turn made `after` of a file that surely was `before`: where it had left something else, the user has changed
+    /// that since. Said twice, it is one change.
+    pub fn note_change(
+        &mut self,
+        point: &Point,
+        path: &Path,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<(), Error> {
+        self.note_before(point, path, Some(before))?;
+        let (before, now) = (before.state(), after.state());
+        let last = self.journal(point)?.last(path);
+        if last.is_some_and(|last| *last != before && *last != now) {
+            self.note_between(point, path)?;
+        }
+        self.note_after(point, path, after)
+    }
+
+    /// Notes that a file which the turn changed has lines of the user's.
+    pub fn note_between(&mut self, point: &Point, path: &Path) -> Result<(), Error> {
+        let _shared = self.lock(false)?;
+        self.journal(point)?.add(Record::Between {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Notes that what agents did to a file was taken back, in part or as a whole: that is no change of the user's.
+    pub fn note_taken_back(
+        &mut self,
+        path: &Path,
+        from: &State,
+        to: &Snapshot,
+    ) -> Result<(), Error> {
+        let mut sessions = HashSet::new();
+        for checkpoint in self.list()?.into_iter().rev() {
+            let mut changes = checkpoint.changes.iter();
+            let Some(change) = changes.find(|change| change.path == path) else {
+                continue;
+            };
+            // The last word of each session.
+            if sessions.insert(checkpoint.point.session.clone()) && change.last() == Some(from) {
+                let _shared = self.lock(false)?;
+                self.journal(&checkpoint.point)?.add(Record::Left {
+                    path: path.to_owned(),
+                    state: to.state(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Notes what a file was made into. Its content is not needed again, only what it was.
     pub fn note_after(
         &mut self,
@@ -211,12 +273,17 @@ impl Store {
             checkpoint.point.id.as_str() >= id && checkpoint.point.session == from.point.session
         });
         for change in later.flat_map(|checkpoint| &checkpoint.changes) {
-            let known = files.entry(&change.path).or_insert_with(|| Change {
-                after: None,
-                ..change.clone()
-            });
+            let Some(known) = files.get_mut(change.path.as_path()) else {
+                files.insert(&change.path, change.clone());
+                continue;
+            };
+            // What it was when the next turn changed it is not what the one before had left.
+            let is_gap =
+                matches!((known.last(), &change.before), (Some(last), Some(next)) if last != next);
+            known.touched |= is_gap || change.touched;
             if change.after.is_some() {
                 known.after.clone_from(&change.after);
+                known.left.clone_from(&change.left);
             }
         }
         Ok(files.into_values().collect())
@@ -405,6 +472,59 @@ mod tests {
             Some(State::Absent)
         );
         assert!(matches!(world.store.files_at("09"), Err(Error::Unknown(_))));
+    }
+
+    #[test]
+    fn what_the_user_did_between_is_told_from_what_was_taken_back() {
+        let mut world = World::new();
+        world.write("a", b"1");
+        world.write("b", b"1");
+        world.write("c", b"1");
+        for name in ["a", "b", "c"] {
+            world.change("01", name, b"2");
+        }
+        let state = |bytes: &[u8], world: &World| {
+            let path = world.write("state", bytes);
+            Snapshot::take(&path, MAX).expect("taken")
+        };
+        // Some of it is taken back, then the user changes it.
+        let (two, back) = (state(b"2", &world), state(b"1.5", &world));
+        let a = world.write("a", b"1.5");
+        world
+            .store
+            .note_taken_back(&a, &two.state(), &back)
+            .expect("noted");
+        world
+            .store
+            .note_taken_back(&a, &two.state(), &two)
+            .expect("not from what is there");
+        world.write("b", b"mine");
+        for name in ["a", "b"] {
+            world.change("02", name, b"3");
+        }
+        // In one turn.
+        let c = world.file("c");
+        let mine = state(b"mine", &world);
+        for (before, now) in [(&two, &back), (&two, &back), (&mine, &two)] {
+            world
+                .store
+                .note_change(&point("01"), &c, before, now)
+                .expect("noted");
+            let files = world.store.files_at("01").expect("there");
+            assert_eq!(files[2].touched, before == &mine);
+        }
+        let touched = |store: &Store, id: &str| {
+            let files = store.files_at(id).expect("there");
+            let names = files.iter().filter(|change| change.touched);
+            names
+                .filter_map(|change| change.path.file_name()?.to_str().map(str::to_owned))
+                .collect::<Vec<_>>()
+        };
+        let again = Store::open(&world.dir.path().join("store")).expect("opened");
+        for store in [&world.store, &again] {
+            assert_eq!(touched(store, "01"), ["b", "c"]);
+            assert_eq!(touched(store, "02"), Vec::<String>::new());
+        }
     }
 
     #[test]
