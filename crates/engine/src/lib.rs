@@ -28,7 +28,7 @@
 //!   `decision.rs` (what can be asked), `reply.rs` (which option an answer means, what goes back), `conflict.rs` (unsaved text an agent would
 //!   write over).
 //! - [`policy`] — rules and the fence around the workspace: `globs.rs` (what a pattern means), `commands.rs` (the commands in a
-//!   line of shell), `paths.rs` (links resolved), `call.rs` (what a call is about).
+//!   line of shell), `paths.rs` (links resolved), `call.rs` (what a call is about), `facts.rs` (what its card shows beside that).
 //! - [`screen`] — `news.rs` (what the editor has to hear: it follows from what was changed), `outbox.rs` (merged while it waits),
 //!   `drain.rs` (hands it out in pieces); as plain tables, `view.rs` (a session's status), `entry_view.rs` (entries, tool calls,
 //!   how much of each a screen gets) and `decision_view.rs`.

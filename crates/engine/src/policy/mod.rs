@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod commands;
+pub mod facts;
 pub mod globs;
 pub mod paths;
 

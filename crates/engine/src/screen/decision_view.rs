@@ -6,7 +6,7 @@ use crate::decide::conflict;
 use crate::decide::decision::{Choice, Decision, PermissionOption, Plan, Question, Subject};
 use crate::engine::Engine;
 use crate::ids::{DecisionId, EditorId, Key};
-use crate::policy::call::Facts;
+use crate::policy::facts::Facts;
 use crate::policy::paths::Place;
 use crate::screen::entry_view::{Depth, ToolView, tool_view};
 use crate::screen::view::{described, name};
