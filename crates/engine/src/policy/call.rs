@@ -207,7 +207,11 @@ fn find_commands(input: &Value, depth: usize, all: &mut Vec<String>) {
     match input {
         Value::Object(fields) => {
             all.extend(commands_of(fields).map(|(_, command)| command));
-            for value in fields.values() {
+            // Codex says beside a command what it takes it for.
+            let told = fields
+                .iter()
+                .filter(|(key, _)| !plain(key).starts_with("parsed"));
+            for (_, value) in told {
                 find_commands(value, depth + 1, all);
             }
         }
@@ -575,6 +579,8 @@ mod tests {
         check(json!({ "commandLine": "ls" }), Some("ls"));
         check(json!({ "program": "rm", "args": ["x"] }), Some("rm x"));
         check(json!({ "steps": [{ "command": "ls" }] }), Some("ls"));
+        let codex = json!({ "command": ["bash", "-lc", "ls"], "parsed_cmd": [{ "type": "list_files", "cmd": "ls" }] });
+        assert_eq!(commands_in(&codex), ["bash -lc ls"]);
         check(json!({ "command": "view", "path": "x" }), None);
         check(json!({ "command": "" }), None);
         check(json!({ "path": "x" }), None);
