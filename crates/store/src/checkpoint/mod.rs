@@ -40,6 +40,11 @@ const YOUNG: Duration = Duration::from_secs(3600);
 /// So many journals are open at once: each is a file descriptor, and a long day has hundreds of prompts.
 const MAX_OPEN: usize = 16;
 
+/// How often the lock is asked for before something else is taken to have it, and the pause in between.
+const LOCK_TRIES: usize = 20;
+/// See above.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
 /// What can go wrong with the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -371,11 +376,15 @@ impl Store {
 
     fn try_lock_alone(&self) -> Result<Option<File>, Error> {
         let (file, path) = self.lock_file()?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-            Err(std::fs::TryLockError::Error(error)) => Err(at(&path)(error)),
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                // A process that is just being started may hold what this one had open.
+                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+                Err(std::fs::TryLockError::Error(error)) => return Err(at(&path)(error)),
+            }
         }
+        Ok(None)
     }
 }
 
