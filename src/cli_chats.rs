@@ -1,7 +1,7 @@
 //! Chats of Cursor's CLI: listed, shown and searched from its own stores, which are only read.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::sessions::entry::{Body, Entry};
 use engine::sessions::memory::{Recalled, Terminal};
@@ -12,7 +12,7 @@ use engine::tools::output::Output;
 use engine::tools::tool_call::{Content, Location, ToolCall};
 use store::cursor::chats::{self, Chat, Kind};
 use store::cursor::conversation::{Conversation, Item, Tool};
-use store::cursor::paths;
+use store::cursor::{paths, transcripts};
 
 use crate::error::Error;
 use crate::memory::Asked;
@@ -22,7 +22,16 @@ use crate::past::{Cli, Past};
 pub fn recall(asked: &Asked) -> Option<Recalled> {
     asked.env.as_ref()?;
     let roots = paths::chat_roots(|name| asked.var(name));
-    let (chat, here) = chats::find(&roots, &asked.session_id, &asked.cwd)?;
+    let Some((chat, here)) = chats::find(&roots, &asked.session_id, &asked.cwd) else {
+        let projects = paths::projects(|name| asked.var(name))?;
+        let path = transcripts::find(&projects, &asked.session_id, &asked.cwd)?;
+        let entries = of_transcript(&path).ok()?;
+        return Some(Recalled {
+            // Nothing goes on with it: there is no chat, and the CLI would silently start an empty one.
+            terminal: Some(Terminal::default()),
+            ..Recalled::of(entries.into_iter().map(Some).collect())
+        });
+    };
     let entries = match entries(&chat) {
         Ok(entries) => entries,
         Err(why) => {
@@ -51,13 +60,37 @@ pub fn list(cwd: Option<&str>, cli: &Cli) -> Vec<Past> {
         );
         crate::log::write("info", &text);
     }
-    found.into_iter().map(|chat| past(chat, cli)).collect()
+    let mut all: Vec<Past> = found.into_iter().map(|chat| past(chat, cli)).collect();
+    let roots = roots(cli);
+    let projects = paths::projects(|name| var(cli, name));
+    let left = projects.map(|projects| transcripts::list(&projects, cwd));
+    for one in left.unwrap_or_default() {
+        // What a chat says of itself counts: that it is a subagent's, that nothing was said.
+        if chats::find(&roots, &one.id, cwd.unwrap_or_default()).is_none() {
+            all.push(Past {
+                id: one.id,
+                title: one.title,
+                cwd: cwd.map(str::to_owned),
+                agent: cli.agent.clone(),
+                updated_at: Some(moment::iso(one.updated_ms.cast_signed())),
+                updated_ms: Some(one.updated_ms),
+                source: "cli".to_owned(),
+                how: "show".to_owned(),
+                ..Past::default()
+            });
+        }
+    }
+    all
 }
 
 /// What is shown of a chat before it is opened, its entries.
 pub fn show(id: &str, cli: &Cli) -> Option<Result<Vec<Entry>, Error>> {
-    let (chat, _) = chats::find(&roots(cli), id, "")?;
-    Some(entries(&chat))
+    if let Some((chat, _)) = chats::find(&roots(cli), id, "") {
+        return Some(entries(&chat));
+    }
+    let projects = paths::projects(|name| var(cli, name))?;
+    let path = transcripts::find(&projects, id, "")?;
+    Some(of_transcript(&path))
 }
 
 fn past(chat: Chat, cli: &Cli) -> Past {
@@ -80,10 +113,21 @@ fn past(chat: Chat, cli: &Cli) -> Past {
 }
 
 fn roots(cli: &Cli) -> Vec<PathBuf> {
-    paths::chat_roots(|name| {
-        let own = cli.env.get(name).map(OsString::from);
-        own.or_else(|| std::env::var_os(name))
-    })
+    paths::chat_roots(|name| var(cli, name))
+}
+
+/// A variable as the CLI sees it.
+fn var(cli: &Cli, name: &str) -> Option<OsString> {
+    let own = cli.env.get(name).map(OsString::from);
+    own.or_else(|| std::env::var_os(name))
+}
+
+fn of_transcript(path: &Path) -> Result<Vec<Entry>, Error> {
+    let read = transcripts::read(path).map_err(|source| Error::CliChat {
+        dir: path.to_owned(),
+        source: source.into(),
+    })?;
+    Ok(transcript(read))
 }
 
 fn entries(chat: &Chat) -> Result<Vec<Entry>, Error> {

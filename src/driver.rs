@@ -41,7 +41,7 @@ use child::{Child, TERM_TO_KILL, signal_family};
 use disk_queue::DiskJob;
 use engine::agents::env::Env;
 use engine::effect::{DiskOp, Effect, Timer};
-use engine::ids::{Proc, ResultId};
+use engine::ids::{Key, Proc, ResultId};
 use engine::policy::Judged;
 use engine::screen::outbox::Wake;
 use engine::secrets::Secrets;
@@ -94,9 +94,17 @@ impl Writing {
 }
 
 impl Source for Writing {
-    fn take(&self) -> (Vec<engine::sessions::memory::Noted>, bool) {
+    fn take(&self, busy: &HashSet<(Key, usize)>) -> (Vec<engine::sessions::memory::Noted>, bool) {
         let driver = self.driver();
-        driver.map_or_else(Default::default, |driver| driver.with(Engine::take_memory))
+        driver.map_or_else(Default::default, |driver| {
+            driver.with(|engine| engine.take_memory(busy))
+        })
+    }
+
+    fn again(&self, key: Key) {
+        if let Some(driver) = self.driver() {
+            driver.with(|engine| engine.remember_again(key));
+        }
     }
 
     fn tell(&self, message: String) {

@@ -6,6 +6,7 @@ use engine::ids::Key;
 use engine::sessions::entry::Entry;
 use engine::sessions::stored;
 use serde::{Deserialize, Serialize};
+use store::cursor::chats;
 use store::transcript::read;
 use store::transcript::search::{self, Needle};
 use store::transcript::shelf::{Shelf, Stored};
@@ -27,6 +28,10 @@ pub struct Past {
     /// What it is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// Who named it; `prompt`: it is called after the first prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("x-lua" = "\"user\"|\"agent\"|\"prompt\"")))]
+    pub title_from: Option<String>,
     /// Where it works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -84,6 +89,7 @@ impl From<Stored> for Past {
         let meta = stored.meta;
         Self {
             title: meta.shown_title().map(str::to_owned),
+            title_from: meta.title_from().map(str::to_owned),
             id: meta.id,
             cwd: Some(meta.cwd),
             agent: meta.agent,
@@ -94,6 +100,18 @@ impl From<Stored> for Past {
             key: None,
             entries: Some(meta.entries),
             how: "load".to_owned(),
+        }
+    }
+}
+
+impl Past {
+    /// How much its title counts: the user's own words, then the agent's, then those of the first prompt.
+    fn title_rank(&self) -> u8 {
+        match (&self.title, self.title_from.as_deref()) {
+            (None, _) => 0,
+            (_, Some("user")) => 3,
+            (_, Some("agent")) => 2,
+            _ => 1,
         }
     }
 }
@@ -132,21 +150,31 @@ pub fn stored(shelf: Option<&Shelf>, which: &Which) -> OnDisk {
     }
 }
 
+/// The sessions that are open, by id: their keys, and what they are called.
+pub type Open = HashMap<String, (Key, Option<String>)>;
+
 /// All of them, each once: what is stored knows most, what the agent lists is newest. Live ones first, then newest first.
-pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &HashMap<String, Key>) -> Vec<Past> {
+pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &Open) -> Vec<Past> {
     let mut all: Vec<Past> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for mut one in stored.into_iter().chain(listed) {
         one.updated_ms = one
             .updated_ms
             .or_else(|| u64::try_from(moment::parse(one.updated_at.as_deref()?)?).ok());
+        one.title = one.title.filter(|title| chats::is_title(title));
+        if one.source == "agent" && one.title.is_some() {
+            one.title_from = Some("agent".to_owned());
+        }
         if let Some(&at) = places.get(&one.id) {
             let known = &mut all[at];
+            let is_better = one.title_rank() > 0 && one.title_rank() >= known.title_rank();
             if one.updated_ms > known.updated_ms {
                 known.updated_ms = one.updated_ms;
                 known.updated_at = one.updated_at;
             }
-            known.title = known.title.take().or(one.title);
+            if is_better {
+                (known.title, known.title_from) = (one.title, one.title_from);
+            }
             known.cwd = known.cwd.take().or(one.cwd);
             if known.source == "cli" && one.source == "agent" {
                 // The agent lists it: it takes it up by itself.
@@ -158,8 +186,12 @@ pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &HashMap<String, Key>) 
         all.push(one);
     }
     for one in &mut all {
-        one.key = open.get(&one.id).copied();
-        one.live = one.key.is_some();
+        let live = open.get(&one.id);
+        one.key = live.map(|(key, _)| *key);
+        one.live = live.is_some();
+        if let Some((_, Some(title))) = live {
+            one.title = Some(title.clone());
+        }
     }
     all.sort_by_key(|one| std::cmp::Reverse((one.live, one.updated_ms)));
     all
@@ -227,7 +259,7 @@ pub fn preview(shelf: Option<&Shelf>, id: &str, which: &Which) -> Result<Vec<Str
     let entries: Vec<Entry> = if let Some(found) = found {
         let contents = read::read(&found.path)?;
         let kept = contents.entries.into_iter().flatten();
-        kept.filter_map(|kept| stored::decode(&kept.json, &kept.more))
+        kept.filter_map(|kept| stored::decode(&kept.whole(), &kept.more))
             .collect()
     } else {
         let cli = which.cli.as_ref();
@@ -268,4 +300,64 @@ pub fn preview(shelf: Option<&Shelf>, id: &str, which: &Which) -> Result<Vec<Str
     all.pop();
     let from = all.len().saturating_sub(PREVIEW_LINES);
     Ok(all.split_off(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn past(id: &str, source: &str, title: Option<(&str, &str)>, updated_ms: u64) -> Past {
+        Past {
+            id: id.to_owned(),
+            source: source.to_owned(),
+            title: title.map(|(_, title)| title.to_owned()),
+            title_from: title.map(|(from, _)| from.to_owned()),
+            updated_ms: Some(updated_ms),
+            ..Past::default()
+        }
+    }
+
+    #[test]
+    fn each_is_there_once_with_the_title_that_counts() {
+        let live = (Key(1), Some("As it is called".to_owned()));
+        let open = Open::from([("live".to_owned(), live)]);
+        let shown = |stored: Vec<Past>, listed: Vec<Past>| {
+            let all = merge(stored, listed, &open);
+            let all = all.into_iter();
+            all.map(|one| (one.id, one.source, one.title.unwrap_or_default()))
+                .collect::<Vec<_>>()
+        };
+        let row = |id: &str, source: &str, title: &str| {
+            (id.to_owned(), source.to_owned(), title.to_owned())
+        };
+        let listed = |title: &str| past("a", "agent", Some(("", title)), 5);
+        let title = |from: &str| past("a", "stored", Some((from, "Ours")), 1);
+        for (stored, theirs, expected) in [
+            (title("prompt"), "Theirs", "Theirs"),
+            (title("agent"), "Theirs", "Theirs"),
+            (title("user"), "Theirs", "Ours"),
+            (title("prompt"), "New Agent", "Ours"),
+            (title("prompt"), " ", "Ours"),
+            (past("a", "cli", None, 1), "Theirs", "Theirs"),
+        ] {
+            let source = stored.source.clone();
+            let all = shown(vec![stored], vec![listed(theirs)]);
+            assert_eq!(all, [row("a", &source, expected)], "{theirs}");
+        }
+        let stored = vec![
+            past("new", "stored", None, 9),
+            past("live", "stored", None, 1),
+            past("new", "cli", Some(("prompt", "Its prompt")), 12),
+            past("old", "cli", None, 2),
+        ];
+        assert_eq!(
+            shown(stored, vec![past("newest", "agent", None, 20)]),
+            [
+                row("live", "stored", "As it is called"),
+                row("newest", "agent", ""),
+                row("new", "stored", "Its prompt"),
+                row("old", "cli", ""),
+            ]
+        );
+    }
 }

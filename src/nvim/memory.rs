@@ -1,7 +1,10 @@
 //! What Lua calls about conversations on disk: where they go, which there are, what they hold. Answers come as results.
 
+use std::time::Duration;
+
 use mlua::{Lua, Table, Value};
 use serde::Serialize;
+use store::transcript::shelf::Shelf;
 
 use super::module::{answer, driver, read, to_lua};
 use crate::driver::Driver;
@@ -9,6 +12,9 @@ use crate::error::Error;
 use crate::memory::Settings;
 use crate::past::{self, Past, Which};
 use engine::ids::Key;
+
+/// What is closed is written to its end within this time, or else the disk is stuck.
+const SETTLE_WAIT: Duration = Duration::from_secs(2);
 
 /// Adds the functions.
 pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
@@ -75,7 +81,7 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
                 if driver.with(|engine| engine.rename(&id, &name)) {
                     return Ok(true);
                 }
-                let shelf = driver.memory().shelf();
+                let shelf = settled(driver);
                 let name = Some(name.trim()).filter(|name| !name.is_empty());
                 let renamed = shelf.map(|shelf| shelf.rename(&id, name));
                 match renamed.transpose()? {
@@ -90,7 +96,7 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
         "forget_session",
         lua.create_function(|lua, id: String| {
             let request = later(move |driver| {
-                let shelf = driver.memory().shelf();
+                let shelf = settled(driver);
                 let deleted = shelf.map(|shelf| shelf.delete(&id)).transpose();
                 Ok(deleted?.unwrap_or(0))
             });
@@ -111,6 +117,12 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
             answer(lua, done.map(|()| true))
         })?,
     )
+}
+
+/// Where conversations are, once the files of those that were closed are let go.
+fn settled(driver: &Driver) -> Option<Shelf> {
+    driver.memory().finish(SETTLE_WAIT);
+    driver.memory().shelf()
 }
 
 /// Works something out on the runtime; the number of the result that is to come.

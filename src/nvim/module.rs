@@ -408,6 +408,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
 #[serde(default)]
 struct OpenWanted {
     load: Option<String>,
+    title: Option<String>,
     mode: Option<String>,
     model: Option<String>,
     options: std::collections::BTreeMap<String, OptionValue>,
@@ -425,6 +426,7 @@ impl From<OpenWanted> for Wanted {
             .filter_map(|server| acp::FromValue::from_value(server).ok());
         Self {
             load: wanted.load,
+            title: wanted.title,
             fork: None,
             mode: wanted.mode,
             model: wanted.model,

@@ -37,7 +37,7 @@ fn say(number: usize, text: &str) -> Vec<u8> {
 /// A conversation with a file of its own.
 fn store(shelf: &Shelf, cwd: &str, id: &str, said: &[&str]) -> PathBuf {
     let path = shelf.new_path(cwd, 1);
-    let mut journal = Journal::create(&path).unwrap();
+    let mut journal = Journal::create(&path, &[]).unwrap();
     journal.append(&record::meta(&meta(id, 1))).unwrap();
     for (number, text) in said.iter().enumerate() {
         journal.append(&say(number, text)).unwrap();
@@ -193,6 +193,59 @@ fn damage_in_the_middle_costs_what_it_hit() {
 }
 
 #[test]
+fn what_is_known_is_found_behind_a_long_entry_too() {
+    let (_dir, shelf) = shelf();
+    let path = store(&shelf, "/w", "s", &["one"]);
+    let named = Meta {
+        name: Some("My name".into()),
+        ..meta("s", 7)
+    };
+    append(&path, &record::meta(&named));
+    for bytes in [100, 100_000, 2_000_000] {
+        append(&path, &say(1, &"x".repeat(bytes)));
+        let (found, _) = shelf.list(None);
+        assert_eq!(found[0].meta, named, "{bytes} bytes behind it");
+    }
+}
+
+#[test]
+fn texts_inside_an_entry_are_read_and_found_as_they_changed() {
+    let (_dir, shelf) = shelf();
+    let path = store(&shelf, "/w", "s", &[]);
+    append(
+        &path,
+        &record::entry(0, br#"{"tool":{"a/b":["first line\n"]}}"#),
+    );
+    let growth = |gone: usize, kept: Option<usize>, more: &str| {
+        let grown = record::Growth {
+            place: "/tool/a~1b/0".to_owned(),
+            gone,
+            kept,
+            more: more.to_owned(),
+        };
+        record::growth(0, &[grown])
+    };
+    append(&path, &growth(0, None, "second needle in a horse"));
+    append(&path, &growth(0, Some(31), "a"));
+    append(&path, &growth(11, None, "ystack\n"));
+    let contents = read::read(&path).unwrap();
+    let kept = contents.entries[0].as_ref().unwrap();
+    let text_of = |json: &[u8], _: &str| {
+        let value: serde_json::Value = serde_json::from_slice(json).ok()?;
+        Some(value.pointer("/tool/a~1b/0")?.as_str()?.to_owned())
+    };
+    assert_eq!(
+        text_of(&kept.whole(), "").as_deref(),
+        Some("second needle in a haystack\n")
+    );
+    let hits = |text: &str| {
+        let needle = Needle::new(text).unwrap();
+        search::in_file(&path, &needle, &text_of).unwrap().len()
+    };
+    assert_eq!((hits("haystack"), hits("first")), (1, 0));
+}
+
+#[test]
 fn what_another_version_wrote_is_left_alone() {
     let (_dir, shelf) = shelf();
     let path = store(&shelf, "/w", "s", &["one"]);
@@ -290,7 +343,7 @@ fn a_place_that_cannot_be_written_is_one_error_that_names_it() {
     }
     for place in places {
         let shelf = Shelf::new(place.clone());
-        let error = Journal::create(&shelf.new_path("/w", 1)).unwrap_err();
+        let error = Journal::create(&shelf.new_path("/w", 1), &[]).unwrap_err();
         assert!(matches!(error, Error::Io { .. }));
         let text = error.to_string();
         assert!(
@@ -313,7 +366,7 @@ fn links_are_not_followed() {
     let before = std::fs::read(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
     assert!(matches!(Journal::open(&path), Err(Error::Io { .. })));
-    assert!(matches!(Journal::create(&path), Err(Error::Io { .. })));
+    assert!(matches!(Journal::create(&path, &[]), Err(Error::Io { .. })));
     assert_eq!(shelf.delete("s").unwrap(), 0);
     assert_eq!(std::fs::read(&elsewhere).unwrap(), before);
 }
@@ -332,7 +385,7 @@ fn one_writes_at_a_time_and_all_is_there() {
     // Who finds it taken reads it, and writes a file of its own: it is listed once, as it stands last.
     assert_eq!(said(&read::read(&path).unwrap()), some(&["first"]));
     let own = shelf.new_path("/w", 2);
-    let mut other = Journal::create(&own).unwrap();
+    let mut other = Journal::create(&own, &[]).unwrap();
     other.append(&record::meta(&meta("s", 2))).unwrap();
     let (found, problems) = shelf.list(Some("/w"));
     assert!(problems.is_empty());

@@ -125,6 +125,7 @@
 ---@field cursor boolean? the agent is Cursor's CLI: announce the parameterized model picker
 ---@field fallback string[]? what to run instead where the program has no `acp`
 ---@field load string? an agent's session id to go on with
+---@field title string? what the agent calls that in its list
 ---@field mode string? set after session/new
 ---@field model string?
 ---@field options table<string, string|boolean>?
@@ -220,6 +221,7 @@
 ---@class (exact) cursor_agent.PastSession
 ---@field id string The agent's id of it.
 ---@field title string? What it is called.
+---@field title_from "user"|"agent"|"prompt"? Who named it; `prompt`: it is called after the first prompt.
 ---@field cwd string? Where it works.
 ---@field agent string The agent's name in the options.
 ---@field updated_at string? When anything was last said, as ISO 8601 spells it.

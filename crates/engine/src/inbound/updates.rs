@@ -182,6 +182,7 @@ impl Engine {
         for change in update::apply(session, update, now) {
             self.see_to(key, change);
         }
+        self.expect_rest_of_replay(key);
     }
 
     /// Takes news of a tool call, from an update or a permission; the number of its entry.

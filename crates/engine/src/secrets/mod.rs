@@ -18,7 +18,7 @@ use serde_json::Value;
 use name::{Strength, strength};
 
 /// What stands in a secret's place.
-const MASK: &str = "•••";
+pub(crate) const MASK: &str = "•••";
 
 /// Values shorter than this are not searched for in text: they would blot out ordinary words.
 const MIN_SECRET_BYTES: usize = 6;
@@ -128,6 +128,13 @@ impl Secrets {
             }
             _ => std::borrow::Cow::Borrowed(text),
         }
+    }
+
+    /// Whether a text holds a value that is known to be secret.
+    pub fn has_known(&self, text: &str) -> bool {
+        self.finder
+            .as_ref()
+            .is_some_and(|finder| finder.is_match(text))
     }
 
     /// How many bytes at the end of a text may be the beginning of a known value.

@@ -1,7 +1,7 @@
 //! What is to be remembered on disk: it follows from what was changed, as what the screen hears does, and is handed out
 //! in bounded pieces to the thread that writes. And what was remembered, brought back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::agents::agent::Link;
 use crate::effect::Effect;
@@ -17,9 +17,6 @@ use crate::text::label;
 /// So many bytes, or entries, are handed out at once: copying them holds the lock.
 const BATCH_BYTES: usize = 256 * 1024;
 const BATCH_ENTRIES: usize = 200;
-/// A larger entry is handed out at most this often while it grows, for each so many bytes.
-const LARGE_BYTES: usize = 512 * 1024;
-const LARGE_GAP_MS: u64 = 500;
 /// Of the first prompt, so many characters name a conversation.
 const TITLE_CHARS: usize = 80;
 /// So much of an old conversation is attached to the first prompt of a new session.
@@ -41,6 +38,8 @@ pub struct Memory {
     changed: BTreeMap<Key, Changed>,
     /// What was handed out last of each session.
     told: HashMap<Key, About>,
+    /// How many turns of each session were handed out to their end.
+    ended: HashMap<Key, u64>,
     /// Sessions that were closed and of which not all was handed out.
     leaving: BTreeMap<Key, Session>,
 }
@@ -49,10 +48,6 @@ pub struct Memory {
 #[derive(Debug, Default)]
 struct Changed {
     entries: BTreeMap<usize, Since>,
-    /// A turn ran when it was last looked at.
-    ran: bool,
-    /// When large entries that grow were handed out last.
-    large: BTreeMap<usize, u64>,
 }
 
 /// What of an entry is new.
@@ -188,15 +183,34 @@ impl Memory {
 impl Engine {
     /// Whether conversations are remembered from now on.
     pub fn remember_sessions(&mut self, on: bool) {
-        self.memory.on = on;
+        let was = std::mem::replace(&mut self.memory.on, on);
         self.memory.recalls = true;
         if !on {
             self.memory.changed.clear();
+            self.memory.leaving.clear();
+        } else if !was {
+            // Of what is open already, nothing was written.
+            let open: Vec<Key> = self.sessions.keys().copied().collect();
+            for key in open {
+                self.remember_again(key);
+            }
         }
     }
 
-    /// The oldest news, and whether there are more.
-    pub fn take_memory(&mut self) -> (Vec<Noted>, bool) {
+    /// Hands out all of a session once more: nothing of it is written, or its file is lost.
+    pub fn remember_again(&mut self, key: Key) {
+        if let Some(session) = self.sessions.get(&key) {
+            let count = session.transcript.entries().len();
+            let touched: Vec<Touched> = (0..count).map(Touched::Entry).collect();
+            self.memory.told.remove(&key);
+            // What was said has to last there as well.
+            self.memory.ended.remove(&key);
+            self.memory.note(key, &touched);
+        }
+    }
+
+    /// The oldest news, and whether there are more. Tool calls that are `busy` are left for later while they run.
+    pub fn take_memory(&mut self, busy: &HashSet<(Key, usize)>) -> (Vec<Noted>, bool) {
         self.note_changes();
         let mut memory = std::mem::take(&mut self.memory);
         memory.asked = false;
@@ -218,9 +232,7 @@ impl Engine {
                 }
                 continue;
             };
-            let ran = std::mem::replace(&mut changed.ran, session.turn.is_some());
-            let mut entries = Vec::new();
-            let mut waiting = BTreeMap::new();
+            let (mut entries, mut waiting) = (Vec::new(), BTreeMap::new());
             while left.0 > 0 && left.1 > 0 {
                 let Some((at, since)) = changed.entries.pop_first() else {
                     break;
@@ -228,27 +240,19 @@ impl Engine {
                 let Some(entry) = session.transcript.get(at) else {
                     continue;
                 };
-                // Of a text that grows only what is new is copied, however long it is.
-                let bytes = match since {
-                    Since::Byte(from) => entry.text.len().saturating_sub(from),
-                    Since::Start => weight(entry),
-                };
-                if bytes > LARGE_BYTES && !entry.done && !closed && session.turn.is_some() {
-                    let due = changed.large.get(&at).is_none_or(|last| {
-                        let gap = LARGE_GAP_MS * (bytes / LARGE_BYTES) as u64;
-                        self.now().mono_ms.saturating_sub(*last) >= gap
-                    });
-                    if !due {
-                        waiting.insert(at, since);
-                        continue;
-                    }
-                    changed.large.insert(at, self.now().mono_ms);
+                let is_busy = busy.contains(&(key, at)) && !closed && session.turn.is_some();
+                if is_busy && entry.tool().is_some_and(|tool| !tool.is_over()) {
+                    waiting.insert(at, since);
+                    continue;
                 }
-                let piece = match since {
+                // Of a text that grows only what is new is copied, however long it is.
+                let (piece, bytes) = match since {
                     Since::Byte(from) => {
-                        Piece::Text(entry.text.get(from..).unwrap_or_default().to_owned())
+                        let text = entry.text.get(from..).unwrap_or_default().to_owned();
+                        let bytes = text.len();
+                        (Piece::Text(text), bytes)
                     }
-                    Since::Start => Piece::Whole(Box::new(entry.clone())),
+                    Since::Start => (Piece::Whole(Box::new(entry.clone())), weight(entry)),
                 };
                 left = (left.0.saturating_sub(bytes), left.1 - 1);
                 entries.push((at, piece));
@@ -260,19 +264,25 @@ impl Engine {
             if is_news {
                 memory.told.insert(key, about.clone());
             }
-            let runs = changed.ran;
+            let runs = session.turn.is_some();
+            // A turn may begin and end between two looks.
+            let ended = memory.ended.entry(key).or_default();
+            let sync = all && !runs && *ended != session.turns;
+            if sync {
+                *ended = session.turns;
+            }
             noted.push(Noted {
                 key,
                 about: is_news.then_some(about),
                 entries,
-                sync: all && ran && !runs,
+                sync,
                 closed: all && closed,
             });
             if all && closed {
                 memory.leaving.remove(&key);
                 memory.told.remove(&key);
+                memory.ended.remove(&key);
             } else if !all {
-                changed.ran = ran;
                 changed.entries.append(&mut waiting);
                 memory.changed.insert(key, changed);
             } else if runs {
@@ -327,7 +337,8 @@ impl Engine {
             }
             session.transcript = transcript;
             session.restored = restored;
-            session.title = recalled.title.or_else(|| session.title.take());
+            // What the agent lists is newer.
+            session.title = session.title.take().or(recalled.title);
             session.name = recalled.name;
             session.stored = recalled.goes_on;
             session.terminal = recalled.terminal;
@@ -371,16 +382,19 @@ impl Engine {
         true
     }
 
-    /// The ids of sessions that are open, with their keys.
-    pub fn open_ids(&self) -> Vec<(String, Key)> {
+    /// The ids of sessions that are open, with their keys and what they are called.
+    pub fn open_ids(&self) -> Vec<(String, (Key, Option<String>))> {
         let open = self
             .sessions
             .values()
             .filter(|session| !session.wanted.lookup);
-        open.filter_map(|session| {
+        open.flat_map(|session| {
             let loading = session.wanted.load.clone();
             let id = session.session_id.as_ref().map(|id| id.as_str().to_owned());
-            Some((id.or(loading)?, session.key))
+            // One that takes the place of another is that one, until something is said in it.
+            let old = session.known_as.clone().filter(|_| session.turns == 0);
+            let ids = id.or(loading).into_iter().chain(old);
+            ids.map(|id| (id, (session.key, session.shown_title())))
         })
         .collect()
     }
@@ -408,12 +422,15 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        let Some(mut replay) = session.shadow.take() else {
+        let Some(replay) = &mut session.shadow else {
             return;
         };
         replay.end_turn(now);
         let restored = session.restored;
         let from = super::reconcile::take_news(&mut session.transcript, restored, replay);
+        // It may go on, and is compared again then.
+        session.restored = session.transcript.entries().len();
+        session.late = false;
         // Long diffs were not compared while it was not known whether they are news.
         for at in from..session.transcript.entries().len() {
             self.compare_diffs(key, at);
@@ -468,13 +485,17 @@ impl Session {
 }
 
 impl Transcript {
-    /// The first line of the first prompt.
+    /// The first line of the first prompt, or what is attached to it where it has no words.
     pub fn first_prompt(&self) -> Option<String> {
-        let is_prompt =
-            |entry: &&Entry| entry.parent.is_none() && matches!(entry.body, Body::User { .. });
-        let first = self.entries().iter().find(is_prompt)?;
-        let line = first.text.lines().find(|line| !line.trim().is_empty())?;
-        Some(label(line.trim(), TITLE_CHARS))
+        let mut top = self.entries().iter().filter(|entry| entry.parent.is_none());
+        top.find_map(|entry| {
+            let Body::User { context, .. } = &entry.body else {
+                return None;
+            };
+            let mut lines = entry.text.lines().chain(context.iter().map(String::as_str));
+            let line = lines.find(|line| !line.trim().is_empty())?;
+            Some(label(line.trim(), TITLE_CHARS))
+        })
     }
 
     /// The end of the conversation as text for another session, at most so long; None when nothing was said.

@@ -99,8 +99,11 @@ pub struct Session {
     pub(super) known_as: Option<String>,
     /// It is a chat of Cursor's terminal that was brought back.
     pub(super) terminal: Option<crate::sessions::memory::Terminal>,
-    /// What the agent replays of a conversation that is stored, to be compared with it.
+    /// What the agent replays of a conversation that is stored, to be compared with it. Kept until something is asked:
+    /// agents go on replaying after they have said that it is loaded.
     pub(super) shadow: Option<Transcript>,
+    /// More of it came after it was compared.
+    pub(super) late: bool,
     /// An old conversation that is attached to the next prompt.
     pub(super) carry: Option<Carry>,
     /// A replay that did not come to its end, and how much of it the transcript has.
@@ -147,6 +150,8 @@ pub enum Phase {
 pub struct Wanted {
     /// A past session to go on with.
     pub load: Option<String>,
+    /// What the agent calls that in its list.
+    pub title: Option<String>,
     /// A session of the agent's that this one begins as a copy of.
     pub fork: Option<wire::SessionId>,
     pub mode: Option<String>,
@@ -278,7 +283,8 @@ impl Session {
     }
 
     /// A session that was just asked for.
-    pub fn new(key: Key, agent: AgentId, cwd: String, wanted: Wanted) -> Self {
+    pub fn new(key: Key, agent: AgentId, cwd: String, mut wanted: Wanted) -> Self {
+        let title = wanted.title.take();
         Self {
             key,
             agent,
@@ -298,7 +304,7 @@ impl Session {
             models: wire::SessionModels::default(),
             options: Vec::new(),
             commands: Vec::new(),
-            title: None,
+            title,
             usage: Usage::default(),
             tells_usage: false,
             todos: Vec::new(),
@@ -321,6 +327,7 @@ impl Session {
             known_as: None,
             terminal: None,
             shadow: None,
+            late: false,
             carry: None,
             replay: None,
         }
@@ -519,6 +526,11 @@ impl Session {
     /// Whether what arrives was said and done long ago.
     pub fn is_replaying(&self) -> bool {
         matches!(self.phase, Phase::Loading { .. })
+    }
+
+    /// Whether what arrives may be the rest of a replay that was taken to be over.
+    pub fn may_still_replay(&self) -> bool {
+        self.shadow.is_some() && self.phase == Phase::Ready && self.turn.is_none()
     }
 
     /// The option that holds the mode or the model.

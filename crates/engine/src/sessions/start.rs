@@ -33,6 +33,22 @@ const SESSION_NOTICE_MS: u64 = 30_000;
 /// How many pages of past sessions are asked for.
 const MAX_LIST_PAGES: usize = 20;
 
+/// Whether an agent says that it has no session of that id: by a code, or in the words agents use.
+fn is_unknown(error: &RpcError) -> bool {
+    let said = error.message.to_lowercase();
+    let names_it = ["session", "conversation", "chat"];
+    let misses_it = [
+        "not found",
+        "unknown",
+        "no such",
+        "does not exist",
+        "no longer",
+    ];
+    error.code == RpcError::RESOURCE_NOT_FOUND
+        || names_it.iter().any(|word| said.contains(word))
+            && misses_it.iter().any(|word| said.contains(word))
+}
+
 impl Engine {
     /// Makes a session on an agent that is ready: the one it was, the one that was asked for, or a new one.
     pub(crate) fn begin(&mut self, key: Key) {
@@ -81,11 +97,11 @@ impl Engine {
             let place = terminal.cwd.as_deref().map(|cwd| format!(", {cwd}"));
             let why = if agent.is_headless() {
                 format!(
-                    "goes on with a chat of the terminal only in its own directory{}",
+                    "continues a chat of Cursor's terminal only in its own directory{}",
                     place.unwrap_or_default()
                 )
             } else {
-                "does not take up chats of Cursor's terminal".to_owned()
+                "cannot continue chats of Cursor's terminal".to_owned()
             };
             return self.go_on_in_a_new_one(key, &why);
         }
@@ -327,11 +343,13 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
-        if !matches!(session.phase, Phase::Loading { .. }) || session.session_id.is_none() {
+        let is_rest = session.late && session.may_still_replay();
+        if !session.is_replaying() && !is_rest || session.session_id.is_none() {
             return;
         }
         // Only where it is known that there is something to replay.
         let is_late = session.shadow.is_some() && !session.replayed && quiet < REPLAY_BEGINS;
+        let is_late = is_late && !is_rest;
         if session.heard != heard || is_late {
             let quiet = if session.replayed { 1 } else { quiet + 1 };
             let heard = session.heard;
@@ -340,6 +358,9 @@ impl Engine {
                 timer: Timer::Replay { key, heard, quiet },
             });
             return;
+        }
+        if is_rest {
+            return self.reconcile(key);
         }
         self.end_replay(key);
         self.set_wanted(key);
@@ -355,6 +376,25 @@ impl Engine {
         }
         self.reconcile(key);
         self.look_for_context(key);
+    }
+
+    /// Something came after a replay was taken to be over: it is compared with what is stored as well, once it stops.
+    pub(crate) fn expect_rest_of_replay(&mut self, key: Key) {
+        let session = self.sessions.get_mut(&key);
+        let Some(session) = session.filter(|session| session.may_still_replay()) else {
+            return;
+        };
+        if !std::mem::replace(&mut session.late, true) {
+            let heard = session.heard;
+            self.effect(Effect::After {
+                ms: REPLAY_IDLE_MS,
+                timer: Timer::Replay {
+                    key,
+                    heard,
+                    quiet: 1,
+                },
+            });
+        }
     }
 
     /// Sets what was wanted, one thing after the other: which options there are depends on the model. Then the
@@ -456,7 +496,10 @@ impl Engine {
             return self.begin(key);
         }
         if phase != Phase::Creating && session.restored > 0 {
-            let why = format!("no longer knows this conversation ({message})");
+            let why = match is_unknown(error) {
+                true => format!("no longer knows this conversation ({message})"),
+                false => format!("could not load this conversation ({message})"),
+            };
             return self.go_on_in_a_new_one(key, &why);
         }
         let what = match phase {

@@ -170,7 +170,7 @@ struct StoredHunk {
 }
 
 /// An entry as it is written.
-pub fn encode(entry: Entry) -> Vec<u8> {
+pub fn encode(entry: Entry) -> Value {
     let mut stored = StoredEntry {
         kind: entry.kind().to_owned(),
         text: entry.text,
@@ -202,7 +202,7 @@ pub fn encode(entry: Entry) -> Vec<u8> {
             });
         }
     }
-    serde_json::to_vec(&stored).unwrap_or_default()
+    serde_json::to_value(&stored).unwrap_or_default()
 }
 
 fn encode_tool(tool: ToolCall) -> StoredTool {

@@ -84,11 +84,6 @@ impl Transcript {
         }
     }
 
-    /// All entries, for another conversation.
-    pub fn into_entries(self) -> Vec<Entry> {
-        self.entries
-    }
-
     /// All entries.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

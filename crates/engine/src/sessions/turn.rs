@@ -199,6 +199,7 @@ impl Engine {
         }
         let turn = self.sessions.get_mut(&key).map_or(0, |session| {
             session.turns += 1;
+            session.shadow = None;
             session.error = None;
             session.signed_out = false;
             session.turns

@@ -78,7 +78,7 @@ pub fn apply(session: &mut Session, update: Update<'_>, now: Now) -> Vec<Changed
     if let (SessionUpdate::State(news), None) = (&update.news, update.parent) {
         return vec![Changed::State(news.clone())];
     }
-    if session.shadow.is_some() && session.is_replaying() {
+    if session.shadow.is_some() && session.is_replaying() || session.may_still_replay() {
         return apply_aside(session, update, now);
     }
     let (now_ms, parent) = (now.wall_ms, update.parent);

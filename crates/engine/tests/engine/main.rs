@@ -22,6 +22,7 @@ mod enums;
 mod fallback;
 mod lifecycle;
 mod mcp;
+mod memory;
 mod methods;
 mod recordings;
 mod sign_in;

@@ -64,16 +64,14 @@ struct Meta {
 /// where it is looked for by its id. And the stores that could not be read.
 pub fn list(roots: &[PathBuf], cwd: Option<&str>) -> (Vec<Chat>, Vec<(PathBuf, Error)>) {
     let (mut found, mut problems) = (Vec::new(), Vec::new());
-    let here = cwd.map(folders);
+    let here = cwd.map(spellings);
     for root in roots {
         for folder in subdirectories(&root.join("chats")) {
-            let name = folder
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned());
-            let own = here
-                .as_ref()
-                .is_none_or(|here| name.is_some_and(|name| here.contains(&name)));
-            if own {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let spelled = here.iter().flatten();
+            let spelled = spelled.into_iter().find(|path| folder_of(path) == name);
+            if spelled.is_some() || here.is_none() {
+                let cwd = spelled.map(String::as_str);
                 for dir in subdirectories(&folder) {
                     add(&mut found, &mut problems, dir, Kind::Terminal, cwd);
                 }
@@ -192,7 +190,8 @@ fn chat(dir: PathBuf, kind: Kind, meta: Meta) -> Chat {
     }
 }
 
-fn is_title(title: &str) -> bool {
+/// Whether this is a title, and not what the CLI calls a chat without one.
+pub fn is_title(title: &str) -> bool {
     let title = title.trim();
     !title.is_empty() && title != NAMELESS
 }
@@ -210,14 +209,26 @@ fn read_meta(dir: &Path) -> Option<Meta> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// The names a directory's folder may have: of the path as it is given, and with links followed.
+/// The names a directory's folder may have.
 pub fn folders(cwd: &str) -> Vec<String> {
+    spellings(cwd).iter().map(|path| folder_of(path)).collect()
+}
+
+/// A directory as it is given, with links followed, and as the shell calls it.
+fn spellings(cwd: &str) -> Vec<String> {
     let mut paths = vec![cwd.to_owned()];
     if let Ok(real) = std::fs::canonicalize(cwd) {
+        let shells = std::env::var("PWD").ok();
+        let shells = shells.filter(|path| Path::new(path).is_absolute());
+        let shells = shells.filter(|path| std::fs::canonicalize(path).is_ok_and(|at| at == real));
         paths.push(real.to_string_lossy().into_owned());
+        paths.extend(shells);
     }
-    let sum = |path: &String| format!("{:x}", md5::compute(path.as_bytes()));
-    paths.iter().map(sum).collect()
+    paths
+}
+
+fn folder_of(path: &str) -> String {
+    format!("{:x}", md5::compute(path.as_bytes()))
 }
 
 fn same_dir(one: &str, other: &str) -> bool {

@@ -20,6 +20,8 @@ const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
 const MESSAGES: u64 = 1;
 const TODOS: u64 = 3;
 const TURNS: u64 = 8;
+/// Of the first prompt, so many characters name a chat.
+const TITLE_CHARS: usize = 80;
 /// Of a result, a longer text is cut.
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
@@ -135,18 +137,24 @@ pub fn glance(store: &Path) -> Result<Option<Glance>, Error> {
     };
     let is_subagent = meta.subagent_info.is_some_and(|info| !info.is_null());
     let read = read(store)?;
-    let prompt = read.items.iter().find_map(|item| match item {
-        Item::User(text) => text.lines().find(|line| !line.trim().is_empty()),
-        _ => None,
-    });
+    let prompt = first_prompt(&read.items);
     if read.items.is_empty() {
         return Ok(None);
     }
     Ok(Some(Glance {
         name: meta.name,
-        prompt: prompt.map(|line| line.trim().chars().take(80).collect()),
+        prompt,
         is_subagent,
     }))
+}
+
+/// The first line of the first prompt.
+pub fn first_prompt(items: &[Item]) -> Option<String> {
+    let line = items.iter().find_map(|item| match item {
+        Item::User(text) => text.lines().find(|line| !line.trim().is_empty()),
+        _ => None,
+    });
+    line.map(|line| line.trim().chars().take(TITLE_CHARS).collect())
 }
 
 /// Reads until nothing was written meanwhile.

@@ -4,6 +4,7 @@
 //! - [`sqlite`] — a reader of SQLite files that takes no lock.
 //! - [`protobuf`] — the messages inside.
 //! - [`chats`] — which chats there are; [`conversation`] — what was said in one.
+//! - [`transcripts`] — what headless runs leave instead.
 //! - [`usage`] — how much of the context a session uses.
 //!
 //! `blobEncryptionKey` of a session is never read into memory of ours, let alone shown or logged.
@@ -13,4 +14,5 @@ pub mod conversation;
 pub mod paths;
 pub mod protobuf;
 pub mod sqlite;
+pub mod transcripts;
 pub mod usage;

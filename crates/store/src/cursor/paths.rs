@@ -48,6 +48,13 @@ pub fn chat_roots(var: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     all
 }
 
+/// Where it keeps what belongs to projects, whatever its own directory is.
+pub fn projects(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let home = var("HOME").map(PathBuf::from);
+    let home = home.filter(|dir| dir.is_absolute());
+    home.map(|home| home.join(".cursor/projects"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

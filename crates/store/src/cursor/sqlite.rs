@@ -210,9 +210,14 @@ impl Database {
         }
         let before = number.checked_sub(1).ok_or(Error::Corrupt("page 0"))?;
         let mut page = vec![0; self.page_size];
-        self.file
-            .read_exact_at(&mut page, u64::from(before) * self.page_size as u64)?;
-        Ok(page)
+        let at = u64::from(before) * self.page_size as u64;
+        match self.file.read_exact_at(&mut page, at) {
+            Ok(()) => Ok(page),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(Error::Corrupt("its end is missing"))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Shows the rows of a tree, in its order.

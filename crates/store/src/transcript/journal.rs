@@ -19,8 +19,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Makes the file of a new conversation.
-    pub fn create(path: &Path) -> Result<Self, Error> {
+    /// Makes the file of a new conversation, with its first records. It is there with them, or not at all.
+    pub fn create(path: &Path, records: &[u8]) -> Result<Self, Error> {
         let fail = at(path);
         if let Some(dir) = path.parent() {
             private::create_dir(dir).map_err(fail)?;
@@ -36,8 +36,12 @@ impl Journal {
             file,
             path: path.to_owned(),
         };
-        journal.lock()?;
-        journal.append(&record::version(VERSION))?;
+        let mut first = record::version(VERSION);
+        first.extend_from_slice(records);
+        if let Err(error) = journal.lock().and_then(|()| journal.append(&first)) {
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
         Ok(journal)
     }
 

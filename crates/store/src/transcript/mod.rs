@@ -98,8 +98,23 @@ pub struct Meta {
 impl Meta {
     /// What it is called: by the user, by the agent, or else after the first prompt.
     pub fn shown_title(&self) -> Option<&str> {
-        let names = [&self.name, &self.title, &self.prompt];
-        let mut names = names.into_iter().filter_map(Option::as_deref);
-        names.find(|name| !name.trim().is_empty())
+        Some(self.named()?.1)
+    }
+
+    /// Who named it: `user`, `agent`, or it is the first `prompt`.
+    pub fn title_from(&self) -> Option<&'static str> {
+        Some(self.named()?.0)
+    }
+
+    fn named(&self) -> Option<(&'static str, &str)> {
+        let names = [
+            ("user", &self.name),
+            ("agent", &self.title),
+            ("prompt", &self.prompt),
+        ];
+        let mut names = names
+            .into_iter()
+            .filter_map(|(from, name)| Some((from, name.as_deref()?)));
+        names.find(|(_, name)| !name.trim().is_empty())
     }
 }

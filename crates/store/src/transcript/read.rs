@@ -1,14 +1,19 @@
 //! What the file of a conversation holds.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::record::{self, Piece, Record};
+use serde_json::Value;
+
+use super::record::{self, Growth, Piece, Record};
 use super::{Error, MAX_FILE_BYTES, Meta, VERSION, at};
 
 /// How much of a file's end is looked through for what is known of the conversation.
 const TAIL_BYTES: u64 = 64 * 1024;
+/// And how much at most, where that does not say.
+const MAX_TAIL_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A whole conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +37,54 @@ pub struct Kept {
     pub json: Vec<u8>,
     /// What was added to its text since.
     pub more: String,
+    /// What it says, where texts inside it changed since.
+    changed: Option<Value>,
+}
+
+impl Kept {
+    /// An entry with this JSON.
+    pub fn new(json: &[u8]) -> Self {
+        Self {
+            json: json.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes a record that adds to it.
+    pub fn take(&mut self, record: Record<'_>) {
+        match record {
+            Record::Text(_, text) => self.more.push_str(&text),
+            Record::Growth(_, all) => {
+                if self.changed.is_none() {
+                    self.changed = serde_json::from_slice(&self.json).ok();
+                }
+                for one in all {
+                    let value = self.changed.as_mut();
+                    let place = value.and_then(|value| value.pointer_mut(&one.place));
+                    if let Some(Value::String(text)) = place {
+                        grow(text, &one);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Its JSON with all that changed inside it.
+    pub fn whole(&self) -> Cow<'_, [u8]> {
+        let changed = self.changed.as_ref();
+        let json = changed.and_then(|value| serde_json::to_vec(value).ok());
+        json.map_or(Cow::Borrowed(&self.json), Cow::Owned)
+    }
+}
+
+fn grow(text: &mut String, growth: &Growth) {
+    let gone = text.ceil_char_boundary(growth.gone.min(text.len()));
+    text.drain(..gone);
+    if let Some(kept) = growth.kept {
+        text.truncate(text.floor_char_boundary(kept.min(text.len())));
+    }
+    text.push_str(&growth.more);
 }
 
 /// Reads a conversation, whoever writes to it.
@@ -88,15 +141,12 @@ pub(super) fn contents(path: &Path, bytes: &[u8]) -> Result<Contents, Error> {
             Record::Meta(meta) => read.meta = *meta,
             Record::Entry(number, json) => {
                 if let Some(place) = place(&mut read.entries, number) {
-                    *place = Some(Kept {
-                        json: json.to_vec(),
-                        more: String::new(),
-                    });
+                    *place = Some(Kept::new(json));
                 }
             }
-            Record::Text(number, text) => {
+            record @ (Record::Text(number, _) | Record::Growth(number, _)) => {
                 if let Some(kept) = read.entries.get_mut(number).and_then(Option::as_mut) {
-                    kept.more.push_str(&text);
+                    kept.take(record);
                 }
             }
             Record::Version(_) | Record::Unknown => {}
@@ -162,15 +212,21 @@ pub fn meta(path: &Path) -> Result<Meta, Error> {
             Piece::Damaged(_) => None,
         })
     };
-    if size.len() > TAIL_BYTES {
+    let mut tail_bytes = TAIL_BYTES;
+    while size.len() > tail_bytes && tail_bytes <= MAX_TAIL_BYTES {
         let mut tail = Vec::new();
-        file.seek(SeekFrom::Start(size.len() - TAIL_BYTES))
+        file.seek(SeekFrom::Start(size.len() - tail_bytes))
             .map_err(fail)?;
-        file.take(TAIL_BYTES).read_to_end(&mut tail).map_err(fail)?;
+        (&mut file)
+            .take(tail_bytes)
+            .read_to_end(&mut tail)
+            .map_err(fail)?;
         if let Some(meta) = last(&tail) {
             return Ok(meta);
         }
+        // A long entry stands behind the last of it.
+        tail_bytes *= 8;
     }
-    // A long entry may stand behind the last of it; how it began is better than to read all of a long file.
+    // How it began is better than to read all of a long file.
     last(&head).ok_or_else(|| Error::Unreadable(path.to_owned()))
 }

@@ -30,8 +30,30 @@ pub enum Record<'a> {
     Entry(usize, &'a [u8]),
     /// Text at the end of an entry.
     Text(usize, String),
+    /// Texts inside an entry that changed at their ends.
+    Growth(usize, Vec<Growth>),
     /// Of a later version.
     Unknown,
+}
+
+/// How a text inside an entry changed: a longer one is not written again for what was added to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct Growth {
+    /// Where it is, a JSON pointer.
+    pub place: String,
+    /// So many bytes at its beginning are gone.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gone: usize,
+    /// Of the rest, so many bytes stay; None where all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<usize>,
+    /// What was added to its end.
+    pub more: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A record as it is written.
@@ -74,9 +96,26 @@ pub fn entry(number: usize, json: &[u8]) -> Vec<u8> {
     framed(line)
 }
 
+/// The same of an entry that is not spelled out yet and takes about so many bytes: it is not copied.
+pub fn entry_of(number: usize, value: &impl Serialize, bytes: usize) -> Vec<u8> {
+    let begin = format!("{{\"entry\":[{number},");
+    let mut line = Vec::with_capacity(bytes + begin.len() + FRAME_BYTES + 3);
+    line.resize(FRAME_BYTES, b' ');
+    line.extend_from_slice(begin.as_bytes());
+    // As below, writing to memory cannot fail.
+    let _ = serde_json::to_writer(&mut line, value);
+    line.extend_from_slice(b"]}");
+    framed(line)
+}
+
 /// A record of text at the end of an entry.
 pub fn text(number: usize, text: &str) -> Vec<u8> {
     tagged("text", &(number, text))
+}
+
+/// A record of how texts inside an entry changed.
+pub fn growth(number: usize, grown: &[Growth]) -> Vec<u8> {
+    tagged("growth", &(number, grown))
 }
 
 fn tagged(name: &str, value: &impl Serialize) -> Vec<u8> {
@@ -138,18 +177,21 @@ pub fn parse(json: &[u8]) -> Record<'_> {
         Version(u32),
         Meta(Box<Meta>),
         Text((usize, String)),
+        Growth((usize, Vec<Growth>)),
     }
     match serde_json::from_slice(json) {
         Ok(Body::Version(version)) => Record::Version(version),
         Ok(Body::Meta(meta)) => Record::Meta(meta),
         Ok(Body::Text((number, text))) => Record::Text(number, text),
+        Ok(Body::Growth((number, grown))) => Record::Growth(number, grown),
         Err(_) => Record::Unknown,
     }
 }
 
-/// Whose text a record is, without its text; None for other records.
-pub fn number_of_text(json: &[u8]) -> Option<usize> {
-    let rest = json.strip_prefix(b"{\"text\":[")?;
+/// Which entry a record adds to, without what it adds; None for other records.
+pub fn adds_to(json: &[u8]) -> Option<usize> {
+    let text = json.strip_prefix(b"{\"text\":[");
+    let rest = text.or_else(|| json.strip_prefix(b"{\"growth\":["))?;
     Some(numbered(rest)?.0)
 }
 
@@ -186,6 +228,13 @@ mod tests {
         file.extend(meta(&known));
         file.extend(entry(12, br#"{"a":[1]}"#));
         file.extend(text(7, "line\n\"x\" é"));
+        let grown = vec![Growth {
+            place: "/tool/0".into(),
+            gone: 2,
+            kept: Some(3),
+            more: "é".into(),
+        }];
+        file.extend(growth(12, &grown));
         let pieces = pieces(&file);
         let read: Vec<Record<'_>> = bodies(&file, &pieces).into_iter().map(parse).collect();
         assert_eq!(
@@ -195,9 +244,11 @@ mod tests {
                 Record::Meta(Box::new(known)),
                 Record::Entry(12, br#"{"a":[1]}"#),
                 Record::Text(7, "line\n\"x\" é".into()),
+                Record::Growth(12, grown),
             ]
         );
-        assert_eq!(number_of_text(bodies(&file, &pieces)[3]), Some(7));
+        let adds: Vec<_> = bodies(&file, &pieces).into_iter().map(adds_to).collect();
+        assert_eq!(adds, [None, None, None, Some(7), Some(12)]);
         assert_eq!(parse(b"{\"later\":1}"), Record::Unknown);
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::read::Kept;
 use super::record::{self, Piece, Record};
 use super::shelf::{Shelf, Stored};
 use super::{Error, read};
@@ -171,7 +172,7 @@ pub fn in_file(path: &Path, needle: &Needle, text_of: &TextOf) -> Result<Vec<Hit
             continue;
         };
         let json = &bytes[range.clone()];
-        if let Some(number) = record::number_of_text(json) {
+        if let Some(number) = record::adds_to(json) {
             if let Some((_, more)) = latest.get_mut(&number) {
                 more.push(range);
             }
@@ -190,13 +191,11 @@ pub fn in_file(path: &Path, needle: &Needle, text_of: &TextOf) -> Result<Vec<Hit
         let Record::Entry(_, json) = record::parse(&bytes[range]) else {
             continue;
         };
-        let mut added = String::new();
+        let mut kept = Kept::new(json);
         for range in more {
-            if let Record::Text(_, text) = record::parse(&bytes[range]) {
-                added.push_str(&text);
-            }
+            kept.take(record::parse(&bytes[range]));
         }
-        let Some(text) = text_of(json, &added) else {
+        let Some(text) = text_of(&kept.whole(), &kept.more) else {
             continue;
         };
         for (line, text) in text.lines().enumerate() {

@@ -55,8 +55,11 @@ impl Shelf {
         self.workspace(cwd).join(name)
     }
 
-    /// The directory of a workspace.
+    /// The directory of a workspace, whichever links lead there.
     pub fn workspace(&self, cwd: &str) -> PathBuf {
+        let real = std::fs::canonicalize(cwd).ok();
+        let real = real.map(|real| real.to_string_lossy().into_owned());
+        let cwd = real.as_deref().unwrap_or(cwd);
         let mut slug = String::new();
         for c in cwd.chars() {
             if c.is_ascii_alphanumeric() {

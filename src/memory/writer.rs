@@ -1,234 +1,37 @@
-//! Conversations on disk: a thread writes down what the engine says is new, and what was written is brought back.
+//! The thread that writes conversations down: what is new is on disk a moment later, what a turn said for good at its end.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use engine::ids::Key;
-use engine::sessions::memory::{About, Noted, Piece, Recalled};
+use engine::sessions::memory::{About, Noted, Piece};
 use engine::sessions::stored;
 use parking_lot::RwLock;
-use serde::Deserialize;
 use store::transcript::journal::Journal;
-use store::transcript::read::{self, Contents};
-use store::transcript::shelf::{Limits, Shelf};
 use store::transcript::{Error, Meta, record};
 
+use super::changing::{self, Changing};
+use super::{Job, Settings, Source, prune};
 use crate::known_secrets;
 
 /// What is new is written at most so much later. SIGKILL costs twice that at worst.
 const FLUSH_GAP: Duration = Duration::from_millis(40);
-/// Where conversations go, and how much is kept.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// The directory; none: nothing is written.
-    pub dir: Option<PathBuf>,
-    /// How long one is kept after anything was last said in it.
-    pub max_age_days: u64,
-    /// How much all may take.
-    pub max_mb: u64,
-}
+/// A longer record is written by itself, not copied.
+const COPIED_BYTES: usize = 64 * 1024;
+/// What is known of a conversation is written again after so much: lists look for it at the end of the file.
+const META_BYTES: usize = 32 * 1024;
 
-impl Settings {
-    fn limits(&self) -> Limits {
-        Limits {
-            max_age: Duration::from_secs(self.max_age_days.saturating_mul(24 * 60 * 60)),
-            max_bytes: self.max_mb.saturating_mul(1024 * 1024),
-        }
-    }
-
-    fn shelf(&self) -> Option<Shelf> {
-        Some(Shelf::new(self.dir.clone()?))
-    }
-}
-
-/// The thread that writes, and where.
-#[derive(Debug, Clone)]
-pub struct Memory {
-    jobs: Sender<Job>,
-    settings: Arc<RwLock<Option<Settings>>>,
-}
-
-#[derive(Debug)]
-enum Job {
-    /// There is something to be written.
-    Look,
-    /// The file of a session that was brought back.
-    Adopt(Key, Box<Journal>, Meta),
-    /// A session that was brought back is gone by now.
-    Drop(Key),
-    /// Everything is to be written, and the answer is that it is.
-    Finish(Sender<()>),
-}
-
-/// What the thread asks and tells.
-pub trait Source: Send + 'static {
-    /// What is new, and whether there is more.
-    fn take(&self) -> (Vec<Noted>, bool);
-    /// The user has to know this.
-    fn tell(&self, message: String);
-}
-
-impl Memory {
-    /// Starts the thread. It writes nothing before `set_up`.
-    pub fn start(source: impl Source) -> std::io::Result<Self> {
-        let (jobs, work) = unbounded();
-        let settings: Arc<RwLock<Option<Settings>>> = Arc::default();
-        let writer = Writer {
-            source,
-            settings: settings.clone(),
-            open: HashMap::new(),
-            lost: HashMap::new(),
-            told: Vec::new(),
-        };
-        std::thread::Builder::new()
-            .name("cursor-agent-memory".to_owned())
-            .spawn(move || writer.run(&work))?;
-        Ok(Self { jobs, settings })
-    }
-
-    /// Says where conversations go, and removes what is too old or too much.
-    pub fn set_up(&self, settings: Settings) {
-        let shelf = settings.shelf();
-        let limits = settings.limits();
-        *self.settings.write() = Some(settings);
-        if let Some(shelf) = shelf {
-            let _ = std::thread::Builder::new().spawn(move || prune(&shelf, limits));
-        }
-    }
-
-    /// Where conversations are; None where none are kept.
-    pub fn shelf(&self) -> Option<Shelf> {
-        self.settings.read().as_ref()?.shelf()
-    }
-
-    /// There is something to be written.
-    pub fn look(&self) {
-        let _ = self.jobs.send(Job::Look);
-    }
-
-    /// Lets the file of a session go that was closed while it was brought back.
-    pub fn release(&self, key: Key) {
-        let _ = self.jobs.send(Job::Drop(key));
-    }
-
-    /// Writes all there is, for at most this long.
-    pub fn finish(&self, wait: Duration) {
-        let (done, is_done) = unbounded();
-        if self.jobs.send(Job::Finish(done)).is_ok() {
-            let _ = is_done.recv_timeout(wait);
-        }
-    }
-
-    /// Brings a conversation back. For a thread that may wait.
-    pub fn recall(&self, key: Key, asked: &Asked) -> Option<Recalled> {
-        let ours = self.shelf().and_then(|shelf| {
-            let found = shelf.find(Some(&asked.agent), &asked.session_id)?;
-            Some(self.open_stored(key, &found.path))
-        });
-        ours.or_else(|| crate::cli_chats::recall(asked))
-    }
-
-    fn open_stored(&self, key: Key, path: &std::path::Path) -> Recalled {
-        match Journal::open(path) {
-            Ok((journal, contents)) => {
-                let meta = contents.meta.clone();
-                let recalled = recalled(contents, true, None);
-                let _ = self.jobs.send(Job::Adopt(key, Box::new(journal), meta));
-                recalled
-            }
-            Err(Error::Busy(_)) => {
-                let why = "this conversation is open in another Neovim too: what is said here is stored in a file of its own";
-                read_only(path, why.to_owned())
-            }
-            Err(error @ Error::Io { .. }) => {
-                let why = format!("this conversation cannot be stored any further: {error}");
-                read_only(path, why)
-            }
-            Err(error) => broken(&error),
-        }
-    }
-}
-
-/// Whose conversation is to be brought back.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    /// The agent's id of it.
-    pub session_id: String,
-    /// The agent's name in the options.
-    pub agent: String,
-    /// Where it works.
-    pub cwd: String,
-    /// Of Cursor's CLI: the variables it is started with, on top of those it inherits.
-    pub env: Option<BTreeMap<String, String>>,
-}
-
-impl Asked {
-    /// A variable as the agent sees it.
-    pub fn var(&self, name: &str) -> Option<OsString> {
-        let own = self.env.as_ref().and_then(|env| env.get(name));
-        own.map(OsString::from).or_else(|| std::env::var_os(name))
-    }
-}
-
-fn read_only(path: &std::path::Path, why: String) -> Recalled {
-    match read::read(path) {
-        Ok(contents) => recalled(contents, false, Some(why)),
-        Err(error) => broken(&error),
-    }
-}
-
-fn broken(error: &Error) -> Recalled {
-    Recalled {
-        notice: Some(format!("the stored conversation cannot be shown: {error}")),
-        ..Recalled::default()
-    }
-}
-
-fn recalled(contents: Contents, goes_on: bool, notice: Option<String>) -> Recalled {
-    let Contents {
-        meta,
-        entries,
-        torn,
-        damaged,
-        ..
-    } = contents;
-    let entries = entries.into_iter().map(|kept| {
-        let kept = kept?;
-        stored::decode(&kept.json, &kept.more)
-    });
-    let mut notices: Vec<String> = notice.into_iter().collect();
-    if torn {
-        notices.push(
-            "Neovim ended while this conversation was written: its last moment is missing"
-                .to_owned(),
-        );
-    }
-    if damaged > 0 {
-        notices.push(format!(
-            "the stored conversation is damaged in {damaged} place{}; the rest is shown",
-            if damaged == 1 { "" } else { "s" }
-        ));
-    }
-    Recalled {
-        title: meta.title,
-        name: meta.name,
-        goes_on,
-        notice: (!notices.is_empty()).then(|| notices.join("\n")),
-        ..Recalled::of(entries.collect())
-    }
-}
-
-struct Writer<S> {
+/// The thread's own.
+pub(super) struct Writer<S> {
     source: S,
     settings: Arc<RwLock<Option<Settings>>>,
     open: HashMap<Key, Open>,
-    /// Sessions that cannot be written any more.
-    lost: HashMap<Key, ()>,
+    /// Sessions that cannot be written just now.
+    lost: HashSet<Key>,
+    /// Sessions that could not be written before, and are tried again.
+    retried: HashSet<Key>,
     /// What the user was told already.
     told: Vec<String>,
 }
@@ -239,14 +42,30 @@ struct Open {
     meta: Meta,
     /// What of an entry's text is held back: it may be the beginning of a secret.
     held: HashMap<usize, String>,
+    /// Tool calls that are not over.
+    changing: Changing,
+    /// How many bytes were written since what is known of it was.
+    since_meta: usize,
 }
 
 impl<S: Source> Writer<S> {
-    fn run(mut self, jobs: &Receiver<Job>) {
+    pub(super) fn new(source: S, settings: Arc<RwLock<Option<Settings>>>) -> Self {
+        Self {
+            source,
+            settings,
+            open: HashMap::new(),
+            lost: HashSet::new(),
+            retried: HashSet::new(),
+            told: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         let mut last = Instant::now();
-        let mut waits = None::<Instant>;
+        // When there is news to be fetched, and when something that was left for later is.
+        let (mut waits, mut due) = (None::<Instant>, None::<Instant>);
         loop {
-            let job = match waits {
+            let job = match waits.into_iter().chain(due).min() {
                 None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some(until) => jobs.recv_deadline(until),
             };
@@ -258,27 +77,55 @@ impl<S: Source> Writer<S> {
                     let open = Open::new(*journal, meta);
                     self.open.insert(key, open);
                 }
+                Ok(Job::Lose(key, why)) => {
+                    self.lost.insert(key);
+                    self.told.push(why);
+                }
                 Ok(Job::Drop(key)) => {
                     self.open.remove(&key);
+                    self.lost.remove(&key);
                 }
                 Ok(Job::Finish(done)) => {
-                    self.flush();
+                    self.flush(&HashSet::new());
                     self.sync_all();
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     last = Instant::now();
                     waits = None;
-                    self.flush();
+                    let busy = self.busy(last);
+                    self.flush(&busy.into_keys().collect());
+                    due = self.busy(Instant::now()).into_values().min();
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    fn flush(&mut self) {
+    /// What is not to be handed out before a moment to come: it would be written whole, and was just now.
+    fn busy(&self, now: Instant) -> HashMap<(Key, usize), Instant> {
+        let mut all = HashMap::new();
+        for (key, open) in &self.open {
+            let busy = open.changing.busy(now);
+            all.extend(busy.map(|(at, due)| ((*key, at), due)));
+        }
+        all
+    }
+
+    /// This session cannot be written.
+    fn lose(&mut self, key: Key, error: &Error) {
+        let open = self.open.remove(&key);
+        if let Some(open) = open.filter(|_| self.retried.contains(&key)) {
+            // It has no more than the file before it.
+            let _ = std::fs::remove_file(open.journal.path());
+        }
+        self.lost.insert(key);
+        self.tell(error);
+    }
+
+    fn flush(&mut self, busy: &HashSet<(Key, usize)>) {
         loop {
-            let (noted, more) = self.source.take();
+            let (noted, more) = self.source.take(busy);
             for noted in noted {
                 self.write(noted);
             }
@@ -289,17 +136,23 @@ impl<S: Source> Writer<S> {
     }
 
     fn write(&mut self, noted: Noted) {
-        let (key, closed) = (noted.key, noted.closed);
-        if !self.lost.contains_key(&key)
-            && let Err(error) = self.try_write(noted)
-        {
-            self.open.remove(&key);
-            self.lost.insert(key, ());
-            self.tell(&error);
+        let (key, sync, closed) = (noted.key, noted.sync, noted.closed);
+        if self.lost.contains(&key) {
+            if sync && !closed {
+                // There may be room by now.
+                self.lost.remove(&key);
+                self.retried.insert(key);
+                self.source.again(key);
+            }
+        } else if let Err(error) = self.try_write(noted) {
+            self.lose(key, &error);
+        } else if sync {
+            self.retried.remove(&key);
         }
         if closed {
             self.open.remove(&key);
             self.lost.remove(&key);
+            self.retried.remove(&key);
         }
     }
 
@@ -316,9 +169,8 @@ impl<S: Source> Writer<S> {
                     return Ok(());
                 };
                 let path = shelf.new_path(&about.cwd, now_ms());
-                let mut journal = Journal::create(&path)?;
                 let meta = meta_of(about, now_ms());
-                journal.append(&record::meta(&meta))?;
+                let journal = Journal::create(&path, &record::meta(&meta))?;
                 let limits = settings.limits();
                 let _ = std::thread::Builder::new().spawn(move || prune(&shelf, limits));
                 vacant.insert(Open::new(journal, meta))
@@ -344,7 +196,7 @@ impl<S: Source> Writer<S> {
         if !self.told.contains(&why) {
             self.told.push(why);
             self.source.tell(format!(
-                "conversations cannot be stored: {error}\n  the chat goes on; what is said from now on is not in the memory"
+                "conversations cannot be stored: {error}\n  the chat goes on, and storing it is tried again after each turn"
             ));
         }
     }
@@ -356,16 +208,41 @@ impl Open {
             journal,
             meta,
             held: HashMap::new(),
+            changing: Changing::default(),
+            since_meta: 0,
         }
+    }
+
+    fn append(&mut self, records: &[u8]) -> Result<(), Error> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.since_meta += records.len();
+        self.journal.append(records)
     }
 
     fn write(&mut self, noted: Noted) -> Result<(), Error> {
         let secrets = known_secrets::known();
+        let now = Instant::now();
         let mut records = Vec::new();
+        let mut spoken = noted.sync;
         for (number, piece) in noted.entries {
             match piece {
                 Piece::Whole(mut entry) => {
+                    spoken |= entry.kind() != "notice";
                     self.held.remove(&number);
+                    if let Some(tool) = entry.tool() {
+                        let is_over = tool.is_over();
+                        let value = stored::encode(*entry);
+                        let more = self.changing.take(number, value, is_over, &secrets, now);
+                        if more.len() > COPIED_BYTES {
+                            self.append(&std::mem::take(&mut records))?;
+                            self.append(&more)?;
+                        } else {
+                            records.extend(more);
+                        }
+                        continue;
+                    }
                     if entry.streams() && !entry.done {
                         let begun = secrets.begun_at_end(&entry.text);
                         let rest = entry.text.split_off(entry.text.len() - begun);
@@ -373,10 +250,11 @@ impl Open {
                             self.held.insert(number, rest);
                         }
                     }
-                    let json = String::from_utf8(stored::encode(*entry)).unwrap_or_default();
-                    records.extend(record::entry(number, secrets.mask_known(&json).as_bytes()));
+                    let value = stored::encode(*entry);
+                    records.extend(changing::whole(number, &value, &secrets));
                 }
                 Piece::Text(text) => {
+                    spoken = true;
                     let mut text = self.held.remove(&number).unwrap_or_default() + &text;
                     let begun = secrets.begun_at_end(&text);
                     let rest = text.split_off(text.len() - begun);
@@ -389,43 +267,38 @@ impl Open {
                 }
             }
         }
-        let now = now_ms();
+        let known = self.meta.clone();
         if let Some(about) = &noted.about {
-            let meta = meta_of(about, now);
-            let same = Meta {
-                updated_ms: self.meta.updated_ms,
-                ..meta.clone()
-            };
-            // How many entries there are is no news while they come.
-            let counted = Meta {
-                entries: self.meta.entries,
-                ..same
-            };
-            let is_news = counted != self.meta;
-            self.meta = meta;
-            if is_news && !noted.sync {
-                records.extend(record::meta(&self.meta));
-            }
+            self.meta = meta_of(about, known.updated_ms);
         }
-        if noted.sync || noted.closed {
-            self.meta.updated_ms = if noted.sync {
-                now
-            } else {
-                self.meta.updated_ms
-            };
+        if spoken {
+            self.meta.updated_ms = now_ms();
+        }
+        // When it was last written and how many entries there are is no news while they come. But what is at the end of a
+        // file is found at once.
+        let counted = Meta {
+            entries: known.entries,
+            updated_ms: known.updated_ms,
+            ..self.meta.clone()
+        };
+        let far = self.since_meta + records.len() > META_BYTES;
+        let last = noted.sync || noted.closed && self.since_meta + records.len() > 0;
+        let is_told = last || far || counted != known;
+        if is_told {
             records.extend(record::meta(&self.meta));
         }
-        if !records.is_empty() {
-            self.journal.append(&records)?;
+        self.append(&records)?;
+        if is_told {
+            self.since_meta = 0;
         }
-        if noted.sync || noted.closed {
+        if last {
             self.journal.sync()?;
         }
         Ok(())
     }
 }
 
-fn meta_of(about: &About, now_ms: u64) -> Meta {
+fn meta_of(about: &About, updated_ms: u64) -> Meta {
     let secrets = known_secrets::known();
     let masked = |text: &Option<String>| {
         let text = text.as_deref()?;
@@ -439,18 +312,8 @@ fn meta_of(about: &About, now_ms: u64) -> Meta {
         name: masked(&about.name),
         prompt: masked(&about.prompt),
         started_ms: about.started_ms,
-        updated_ms: now_ms,
+        updated_ms,
         entries: about.entries,
-    }
-}
-
-fn prune(shelf: &Shelf, limits: Limits) {
-    let gone = shelf.prune(limits, SystemTime::now());
-    if gone > 0 {
-        crate::log::write(
-            "info",
-            &format!("{gone} stored conversations were too old or too much and are gone"),
-        );
     }
 }
 
@@ -465,10 +328,14 @@ fn now_ms() -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::path::PathBuf;
+
     use engine::secrets::Secrets;
     use engine::sessions::entry::{Body, Entry};
     use parking_lot::Mutex;
+    use store::transcript::shelf::Shelf;
 
+    use super::super::Memory;
     use super::*;
 
     /// News to be written, and what the user was told.
@@ -479,8 +346,13 @@ mod tests {
     }
 
     impl Source for Desk {
-        fn take(&self) -> (Vec<Noted>, bool) {
+        fn take(&self, _busy: &HashSet<(Key, usize)>) -> (Vec<Noted>, bool) {
             (std::mem::take(&mut *self.news.lock()), false)
+        }
+
+        fn again(&self, key: Key) {
+            let entries = vec![(0, said("all of it"))];
+            self.news.lock().push(noted(key.0, "again", entries));
         }
 
         fn tell(&self, message: String) {
@@ -549,6 +421,37 @@ mod tests {
             assert!(!file.contains(part), "{file}");
         }
         assert!(file.contains("as you said"));
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_tried_again_after_a_turn() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("chats");
+        std::fs::write(&place, "in the way").unwrap();
+        let desk = Desk::default();
+        let memory = Memory::start(desk.clone()).unwrap();
+        memory.set_up(Settings {
+            dir: Some(place.clone()),
+            max_age_days: 90,
+            max_mb: 500,
+        });
+        let turn = || {
+            let entries = vec![(0, said("yes"))];
+            desk.news.lock().push(noted(1, "hello", entries));
+            memory.finish(Duration::from_secs(10));
+            memory.finish(Duration::from_secs(10));
+        };
+        turn();
+        turn();
+        std::fs::remove_file(&place).unwrap();
+        turn();
+        let shelf = memory.shelf().unwrap();
+        let (found, _) = shelf.list(None);
+        assert_eq!(found.len(), 1);
+        let contents = store::transcript::read::read(&found[0].path).unwrap();
+        let text = String::from_utf8(contents.entries[0].clone().unwrap().json).unwrap();
+        assert!(text.contains("all of it"), "{text}");
+        assert_eq!(desk.told.lock().len(), 1);
     }
 
     #[test]

@@ -1,0 +1,256 @@
+//! Conversations on disk: where they go, and how they are brought back.
+//!
+//! - [`writer`] — the thread that writes down what the engine says is new.
+//! - [`changing`] — what of an entry that changes has to be written.
+
+mod changing;
+mod writer;
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crossbeam_channel::{Sender, unbounded};
+use engine::ids::Key;
+use engine::sessions::memory::{Noted, Recalled};
+use engine::sessions::stored;
+use parking_lot::RwLock;
+use serde::Deserialize;
+use store::transcript::journal::Journal;
+use store::transcript::read::{self, Contents};
+use store::transcript::shelf::{Limits, Shelf};
+use store::transcript::{Error, Meta};
+
+use writer::Writer;
+
+/// Where conversations go, and how much is kept.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The directory; none: nothing is written.
+    pub dir: Option<PathBuf>,
+    /// How long one is kept after anything was last said in it.
+    pub max_age_days: u64,
+    /// How much all may take.
+    pub max_mb: u64,
+}
+
+impl Settings {
+    fn limits(&self) -> Limits {
+        Limits {
+            max_age: Duration::from_secs(self.max_age_days.saturating_mul(24 * 60 * 60)),
+            max_bytes: self.max_mb.saturating_mul(1024 * 1024),
+        }
+    }
+
+    fn shelf(&self) -> Option<Shelf> {
+        Some(Shelf::new(self.dir.clone()?))
+    }
+}
+
+/// The thread that writes, and where.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    jobs: Sender<Job>,
+    settings: Arc<RwLock<Option<Settings>>>,
+}
+
+#[derive(Debug)]
+enum Job {
+    /// There is something to be written.
+    Look,
+    /// The file of a session that was brought back.
+    Adopt(Key, Box<Journal>, Meta),
+    /// A session whose file cannot be written, and why; the user knows.
+    Lose(Key, String),
+    /// A session that was brought back is gone by now.
+    Drop(Key),
+    /// Everything is to be written, and the answer is that it is.
+    Finish(Sender<()>),
+}
+
+/// What the thread asks and tells.
+pub trait Source: Send + 'static {
+    /// What is new, and whether there is more. Tool calls that are `busy` are left for later while they run.
+    fn take(&self, busy: &HashSet<(Key, usize)>) -> (Vec<Noted>, bool);
+    /// All of a session is to be handed out again: its file is lost, and another one is tried.
+    fn again(&self, key: Key);
+    /// The user has to know this.
+    fn tell(&self, message: String);
+}
+
+impl Memory {
+    /// Starts the thread. It writes nothing before `set_up`.
+    pub fn start(source: impl Source) -> std::io::Result<Self> {
+        let (jobs, work) = unbounded();
+        let settings: Arc<RwLock<Option<Settings>>> = Arc::default();
+        let writer = Writer::new(source, settings.clone());
+        std::thread::Builder::new()
+            .name("cursor-agent-memory".to_owned())
+            .spawn(move || writer.run(&work))?;
+        Ok(Self { jobs, settings })
+    }
+
+    /// Says where conversations go, and removes what is too old or too much.
+    pub fn set_up(&self, settings: Settings) {
+        let shelf = settings.shelf();
+        let limits = settings.limits();
+        *self.settings.write() = Some(settings);
+        if let Some(shelf) = shelf {
+            let _ = std::thread::Builder::new().spawn(move || prune(&shelf, limits));
+        }
+    }
+
+    /// Where conversations are; None where none are kept.
+    pub fn shelf(&self) -> Option<Shelf> {
+        self.settings.read().as_ref()?.shelf()
+    }
+
+    /// There is something to be written.
+    pub fn look(&self) {
+        let _ = self.jobs.send(Job::Look);
+    }
+
+    /// Lets the file of a session go that was closed while it was brought back.
+    pub fn release(&self, key: Key) {
+        let _ = self.jobs.send(Job::Drop(key));
+    }
+
+    /// Writes all there is, for at most so long.
+    pub fn finish(&self, wait: Duration) {
+        let (done, is_done) = unbounded();
+        if self.jobs.send(Job::Finish(done)).is_ok() {
+            let _ = is_done.recv_timeout(wait);
+        }
+    }
+
+    /// Brings a conversation back. For a thread that may wait.
+    pub fn recall(&self, key: Key, asked: &Asked) -> Option<Recalled> {
+        let ours = self.shelf().and_then(|shelf| {
+            let found = shelf.find(Some(&asked.agent), &asked.session_id)?;
+            Some(self.open_stored(key, &found.path))
+        });
+        ours.or_else(|| crate::cli_chats::recall(asked))
+    }
+
+    fn open_stored(&self, key: Key, path: &Path) -> Recalled {
+        match Journal::open(path) {
+            Ok((journal, contents)) => {
+                let meta = contents.meta.clone();
+                let recalled = recalled(contents, true, None);
+                let _ = self.jobs.send(Job::Adopt(key, Box::new(journal), meta));
+                recalled
+            }
+            Err(Error::Busy(_)) => {
+                let why = "this conversation is open in another Neovim too: what is said here is stored in a file of its own";
+                read_only(path, why.to_owned())
+            }
+            Err(Error::Io { source, .. }) => {
+                let dir = path.parent().unwrap_or(path);
+                if can_write(dir) {
+                    let why = format!(
+                        "the file of this conversation cannot be written ({source}): what is said here is stored in a file of its own"
+                    );
+                    return read_only(path, why);
+                }
+                let why = format!(
+                    "this conversation cannot be stored: {}: {source}\n  the chat goes on, and storing it is tried again after each turn",
+                    path.display()
+                );
+                let _ = self.jobs.send(Job::Lose(key, source.to_string()));
+                read_only(path, why)
+            }
+            Err(error) => broken(&error),
+        }
+    }
+}
+
+/// Whose conversation is to be brought back.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The agent's id of it.
+    pub session_id: String,
+    /// The agent's name in the options.
+    pub agent: String,
+    /// Where it works.
+    pub cwd: String,
+    /// Of Cursor's CLI: the variables it is started with, on top of those it inherits.
+    pub env: Option<BTreeMap<String, String>>,
+}
+
+impl Asked {
+    /// A variable as the agent sees it.
+    pub fn var(&self, name: &str) -> Option<OsString> {
+        let own = self.env.as_ref().and_then(|env| env.get(name));
+        own.map(OsString::from).or_else(|| std::env::var_os(name))
+    }
+}
+
+fn read_only(path: &Path, why: String) -> Recalled {
+    match read::read(path) {
+        Ok(contents) => recalled(contents, false, Some(why)),
+        Err(error) => broken(&error),
+    }
+}
+
+/// Whether files can be made in a directory.
+fn can_write(dir: &Path) -> bool {
+    rustix::fs::access(
+        dir,
+        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
+    )
+    .is_ok()
+}
+
+fn broken(error: &Error) -> Recalled {
+    Recalled {
+        notice: Some(format!("the stored conversation cannot be shown: {error}")),
+        ..Recalled::default()
+    }
+}
+
+fn recalled(contents: Contents, goes_on: bool, notice: Option<String>) -> Recalled {
+    let Contents {
+        meta,
+        entries,
+        torn,
+        damaged,
+        ..
+    } = contents;
+    let entries = entries.into_iter().map(|kept| {
+        let kept = kept?;
+        stored::decode(&kept.whole(), &kept.more)
+    });
+    let mut notices: Vec<String> = notice.into_iter().collect();
+    if torn {
+        notices.push(
+            "Neovim ended while this conversation was written: its last moment is missing"
+                .to_owned(),
+        );
+    }
+    if damaged > 0 {
+        notices.push(format!(
+            "the stored conversation is damaged in {damaged} place{}; the rest is shown",
+            if damaged == 1 { "" } else { "s" }
+        ));
+    }
+    Recalled {
+        title: meta.title,
+        name: meta.name,
+        goes_on,
+        notice: (!notices.is_empty()).then(|| notices.join("\n")),
+        ..Recalled::of(entries.collect())
+    }
+}
+
+fn prune(shelf: &Shelf, limits: Limits) {
+    let gone = shelf.prune(limits, SystemTime::now());
+    if gone > 0 {
+        crate::log::write(
+            "info",
+            &format!("{gone} stored conversations were too old or too much and are gone"),
+        );
+    }
+}
