@@ -23,7 +23,8 @@ local function row_of(chat, hit)
     return nil
   end
   local first, last = transcript:range(hit.entry)
-  local wanted = vim.trim(hit.text)
+  -- Of a long line only what is around the place is there, with dots where it was cut.
+  local wanted = vim.trim(hit.text:gsub("^…", ""):gsub("…$", ""))
   for i, line in ipairs(vim.api.nvim_buf_get_lines(chat.buf, first, last, false)) do
     if line:find(wanted, 1, true) then
       return first + i - 1
@@ -35,8 +36,9 @@ end
 ---Goes to a hit in its chat, once it is there.
 ---@param chat cursor_agent.Chat
 ---@param hit cursor_agent.SearchHit
+---@param text string? what was searched for
 ---@param since integer
-local function go(chat, hit, since)
+local function go(chat, hit, text, since)
   if not chats.get(chat.key) then
     return
   end
@@ -46,11 +48,13 @@ local function go(chat, hit, since)
     vim.api.nvim_set_current_win(win)
     vim.cmd("stopinsert")
     vim.cmd("normal! m'")
-    vim.api.nvim_win_set_cursor(win, { row + 1, 0 })
+    local line = vim.api.nvim_buf_get_lines(chat.buf, row, row + 1, false)[1] or ""
+    local col = text and line:lower():find(text:lower(), 1, true) or 1
+    vim.api.nvim_win_set_cursor(win, { row + 1, col - 1 })
     vim.cmd("normal! zvzz")
   elseif vim.uv.now() - since < PATIENCE_MS then
     vim.defer_fn(function()
-      go(chat, hit, since)
+      go(chat, hit, text, since)
     end, STEP_MS)
   else
     notify.notify("this place is no longer in the conversation", "warn")
@@ -59,38 +63,40 @@ end
 
 ---Opens the chat a hit is in, at that place.
 ---@param hit cursor_agent.SearchHit
+---@param text? string what was searched for
 ---@return boolean?, string?
-function M.open(hit)
+function M.open(hit, text)
   local key, why =
     require("cursor_agent.chat.sessions").load(hit.id, { agent = hit.agent, cwd = hit.cwd, enter = true })
   local chat = key and chats.get(key)
   if not chat then
     return nil, why
   end
-  go(chat, hit, vim.uv.now())
+  go(chat, hit, text, vim.uv.now())
   return true
 end
 
----The hit in a line of the quickfix list, if the list is ours.
+---The hit in a line of the quickfix list, if the list is ours, and what was searched for.
 ---@return cursor_agent.SearchHit?
+---@return string?
 local function hit_here()
   local list = vim.fn.getqflist({ context = 1, items = 1 })
   if type(list.context) ~= "table" or not list.context.cursor_agent then
     return nil
   end
   local item = list.items[vim.fn.line(".")]
-  return item and type(item.user_data) == "table" and item.user_data or nil
+  return item and type(item.user_data) == "table" and item.user_data or nil, list.context.cursor_agent
 end
 
 ---`<CR>` in the quickfix window: another list than ours is Neovim's own matter.
 function M.enter()
-  local hit = hit_here()
+  local hit, text = hit_here()
   if not hit then
     local keys = vim.api.nvim_replace_termcodes("<CR>", true, false, true)
     return vim.api.nvim_feedkeys(keys, "n", false)
   end
   vim.fn.setqflist({}, "a", { idx = vim.fn.line(".") })
-  notify.report(M.open(hit))
+  notify.report(M.open(hit, text))
 end
 
 ---@param buf integer
@@ -135,7 +141,7 @@ function M.search(text, all)
       }
     end, hits)
     setup()
-    vim.fn.setqflist({}, " ", { title = "Chats with " .. text, items = items, context = { cursor_agent = true } })
+    vim.fn.setqflist({}, " ", { title = "Chats with " .. text, items = items, context = { cursor_agent = text } })
     vim.cmd("botright copen")
     map(vim.api.nvim_get_current_buf())
   end)

@@ -25,6 +25,7 @@ Chat.__index = Chat
 ---@field mode? string
 ---@field model? string
 ---@field load? string the agent's session id to go on with
+---@field title? string what the agent calls that in its list
 
 ---@param chat cursor_agent.Chat
 local function make_transcript(chat)
@@ -82,7 +83,7 @@ function M.new(opts)
   local chosen = require("cursor_agent.chat.next").get(name)
   spec.mode = opts.mode or chosen.mode or spec.mode
   spec.model = opts.model or chosen.model or spec.model
-  spec.load = opts.load
+  spec.load, spec.title = opts.load, opts.title
   local key, problem = bridge.open(spec)
   if not key then
     return nil, problem

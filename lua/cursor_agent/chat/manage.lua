@@ -181,6 +181,18 @@ function M.fork(chat)
   return require("cursor_agent.chat.layout").open(fork, { enter = true })
 end
 
+---Goes on with a conversation that only the agent lists, by its title.
+---@param text string
+local function load_listed(text)
+  notify.report(find(text, function(found)
+    if not found then
+      return notify.notify(("no past session is called “%s”"):format(text), "error")
+    end
+    local opts = { agent = found.agent, cwd = found.cwd, enter = true }
+    notify.report(require("cursor_agent.chat.sessions").load(found.id, opts))
+  end))
+end
+
 ---Goes on with a past conversation by its id or title.
 ---@param text string
 ---@return any, string?
@@ -189,14 +201,19 @@ function M.load(text)
   local one = named(known, text)
   if one then
     return sessions.load(one.id, { agent = one.agent, cwd = one.cwd, enter = true })
-  elseif not text:find("%s") then
+  elseif chats.find(text) then
     return sessions.load(text, { enter = true })
   end
-  return find(text, function(found)
-    if not found then
-      return notify.notify(("no past session is called “%s”"):format(text), "error")
+  return past.list({ all = true, agent_list = false }, function(stored)
+    local found = named(stored or {}, text)
+    if found then
+      notify.report(sessions.load(found.id, { agent = found.agent, cwd = found.cwd, enter = true }))
+    elseif not text:find("%s") then
+      -- The agent may know more than is stored.
+      notify.report(sessions.load(text, { enter = true }))
+    else
+      load_listed(text)
     end
-    notify.report(sessions.load(found.id, { agent = found.agent, cwd = found.cwd, enter = true }))
   end)
 end
 

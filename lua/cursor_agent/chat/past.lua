@@ -4,17 +4,27 @@
 local bridge = require("cursor_agent.bridge")
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
+local events = require("cursor_agent.bridge.events")
 local notify = require("cursor_agent.notify")
 
 local M = {}
 
 ---@class (exact) cursor_agent.past.Opts
----@field cwd? string conversations of this directory; without it, of the current one
+---@field cwd? string conversations of this directory; without it, of the one new chats work in
 ---@field all? boolean of all directories
 ---@field agent_list? boolean false: the agent is not asked
 
+---@type table<string, cursor_agent.PastSession> what was listed, by id: it is loaded with the agent and in the directory it has there
+local listed_before = {}
+
 ---Says where conversations are kept, once the library is there.
 function M.on_loaded()
+  M.push()
+  events.on("configured", "cursor_agent.chat.past", "push")
+end
+
+---Says it again where the options are others.
+function M.push()
   local options = config.get().memory
   local dir = vim.fs.joinpath(vim.fn.stdpath("data") --[[@as string]], "cursor-agent", "sessions")
   bridge.memory_setup({
@@ -30,12 +40,24 @@ local function absolute(cwd)
   return (vim.fs.normalize(vim.fn.fnamemodify(cwd, ":p")):gsub("(.)/$", "%1"))
 end
 
+---Whether two paths are of one directory, whichever links lead there.
+---@param one string
+---@param other string
+---@return boolean
+function M.same_directory(one, other)
+  one, other = absolute(one), absolute(other)
+  return one == other or vim.uv.fs_realpath(one) == (vim.uv.fs_realpath(other) or other)
+end
+
 ---@param opts cursor_agent.past.Opts?
 ---@return cursor_agent.past.Which
 local function which(opts)
   opts = opts or {}
-  local found = { cwd = not opts.all and absolute(opts.cwd or vim.fn.getcwd()) or nil }
-  for _, name in ipairs(config.agent_names()) do
+  local cwd = not opts.all and (opts.cwd or require("cursor_agent.chat.workspace").root())
+  local found = { cwd = cwd and absolute(cwd) or nil } ---@type cursor_agent.past.Which
+  local here = chats.current()
+  local names = { here and here.agent or config.get().agent, config.get().agent }
+  for _, name in ipairs(vim.list_extend(names, config.agent_names())) do
     local agent = config.agent(name)
     if agent and agent.cursor and not found.cli then
       local headless = config.agent("cursor-headless") and "cursor-headless" or nil
@@ -96,6 +118,9 @@ end
 ---@return boolean?, string?
 function M.list(opts, callback)
   opts = opts or {}
+  if not vim.is_callable(callback) then
+    return nil, "sessions: expected a function that takes the list"
+  end
   local stored ---@type cursor_agent.PastSession[]?
   local listed ---@type cursor_agent.PastSession[]?
   local trouble ---@type string?
@@ -104,6 +129,9 @@ function M.list(opts, callback)
       return
     end
     local all = bridge.merge_sessions(stored, listed)
+    for _, one in ipairs(all) do
+      listed_before[one.id] = one
+    end
     if #all == 0 and trouble then
       callback(nil, trouble)
     else
@@ -133,6 +161,13 @@ function M.list(opts, callback)
   return true
 end
 
+---What is known of a conversation that was listed.
+---@param id string
+---@return cursor_agent.PastSession?
+function M.known(id)
+  return listed_before[id]
+end
+
 ---The last lines of a conversation, as plain text.
 ---@param session cursor_agent.PastSession
 ---@param callback fun(lines: string[]?, message: string?)
@@ -148,8 +183,13 @@ end
 ---@param callback fun(hits: cursor_agent.SearchHit[]?, message: string?)
 ---@return boolean?, string?
 function M.search(text, opts, callback)
+  if callback == nil and type(opts) == "function" then
+    opts, callback = nil, opts
+  end
   if type(text) ~= "string" or vim.trim(text) == "" then
     return nil, "name the text to search for"
+  elseif not vim.is_callable(callback) then
+    return nil, "search: expected a function that takes what is found"
   end
   local request, problem = bridge.search(text, which(opts))
   return await(request, problem, callback)
@@ -169,7 +209,7 @@ end
 ---@param agent string
 ---@return cursor_agent.Key?
 local function agent_key(agent)
-  for _, chat in ipairs(require("cursor_agent.chat.registry").all()) do
+  for _, chat in ipairs(chats.all()) do
     if chat.agent == agent then
       return chat.key
     end
@@ -188,7 +228,7 @@ end
 ---@param callback fun(done: cursor_agent.past.Deleted?, message: string?)
 ---@return boolean?, string?
 function M.delete(session, callback)
-  if require("cursor_agent.chat.registry").find(session.id) then
+  if chats.find(session.id) then
     return nil, "this conversation is open: close it first"
   end
   if session.source == "cli" and session.how ~= "load" then

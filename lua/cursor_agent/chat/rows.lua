@@ -197,7 +197,8 @@ function M.past(past)
   return {
     past = past,
     mark = " ",
-    state = past.source == "cli" and "terminal" or at and M.day(at, now) or "earlier",
+    -- A chat of `agent acp` goes on as one of ours does.
+    state = past.source == "cli" and past.how ~= "load" and "terminal" or at and M.day(at, now) or "earlier",
     hl = "CursorAgentDetail",
     title = format.first_line((title:gsub("%c", " ")), 80),
     agent = past.agent,

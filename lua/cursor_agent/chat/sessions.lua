@@ -108,10 +108,12 @@ function M.load(id, opts)
   local here = chats.current()
   local why
   if not chat then
+    local known = require("cursor_agent.chat.past").known(id)
     chat, why = require("cursor_agent.chat").new({
       -- As `list` has those of the agent of the current chat.
-      agent = opts.agent or (here and here.agent),
-      cwd = opts.cwd,
+      agent = opts.agent or known and known.agent or here and here.agent,
+      cwd = opts.cwd or known and known.cwd,
+      title = known and known.title_from == "agent" and known.title or nil,
       mode = opts.mode,
       model = opts.model,
       load = id,

@@ -243,15 +243,17 @@ local function is_empty(chat)
     and vim.trim(chat.prompt:text()) == ""
 end
 
----The chat to go on with in this directory: a live one in another place, else the last of the past ones.
+---The chat to go on with in this directory: the one that was taken off the screen, a live one in another place, else the last
+---of the past ones.
 ---@param done fun(row: cursor_agent.chat.Row?, why: string?)
 ---@return boolean?, string?
 function M.last(done)
   local here = chats.current()
-  local cwd = here and here.cwd or vim.fs.normalize(vim.fn.getcwd())
+  local cwd = here and here.cwd or vim.fs.normalize(require("cursor_agent.chat.workspace").root())
   local newest ---@type cursor_agent.Chat?
   for _, chat in ipairs(chats.all()) do
-    if chat ~= here and chat.cwd == cwd and titles.has(chat) then
+    local elsewhere = chat ~= here or not layout.is_open(chat)
+    if elsewhere and chat.cwd == cwd and titles.has(chat) then
       if not newest or rows.touched_ms(chat) >= rows.touched_ms(newest) then
         newest = chat
       end
@@ -261,12 +263,28 @@ function M.last(done)
     done(rows.live(newest, {}, false))
     return true
   end
-  return past.list({ cwd = cwd }, function(found, why)
+  local answered = false
+  ---@param found cursor_agent.PastSession[]?
+  ---@param why string?
+  local function answer(found, why)
     local list = past_rows(vim.tbl_filter(function(one)
-      return not one.cwd or vim.fs.normalize(one.cwd) == cwd
+      return not one.cwd or past.same_directory(one.cwd, cwd)
     end, found or {}))
-    done(list[1], why)
+    if not answered then
+      answered = true
+      done(list[1], why)
+    end
+  end
+  local stored = {} ---@type cursor_agent.PastSession[] what is known without the agent
+  past.list({ cwd = cwd, agent_list = false }, function(found)
+    stored = found or {}
   end)
+  vim.defer_fn(function()
+    if #stored > 0 then
+      answer(stored)
+    end
+  end, M.LATE_MS)
+  return past.list({ cwd = cwd }, answer)
 end
 
 ---Continues the last chat of this directory. An empty chat makes way for it.
