@@ -375,7 +375,7 @@ T.case("conversations are listed once, searched, renamed and deleted", function(
     return found[1]
   end
   local mine = row("session-1")
-  T.eq({ mine.source, mine.live, mine.title, mine.cwd }, { "stored", false, "fix the parser", nvim.work })
+  T.eq({ mine.source, mine.live, mine.title, mine.cwd }, { "stored", false, "Parser", nvim.work })
   T.ok(mine.updated_at:match("^%d%d%d%d%-%d%d%-%d%dT"), mine.updated_at)
   T.eq(row("other-1").source, "agent")
 

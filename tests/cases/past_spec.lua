@@ -32,7 +32,7 @@ T.case("the switcher has what is stored, once, with its end beside it", { width 
     return line:match("^%d+: ") ~= nil
   end, nvim.screen_state:lines())
   T.eq(#list, 2)
-  T.contains(list[1], "fix the parser")
+  T.contains(list[1], "Parser")
   T.contains(list[2], "Another talk")
   nvim:keys("q<CR>")
   nvim:lua([[
@@ -51,15 +51,64 @@ T.case("the switcher has what is stored, once, with its end beside it", { width 
   T.contains(nvim:lua("return _G.beside"), "> fix the parser")
   T.contains(nvim:lua("return _G.beside"), "is at fault.")
   nvim:lua("_G.act('rename')")
-  nvim:wait_screen("Name of this chat: fix the parser")
+  nvim:wait_screen("Name of this chat: Parser")
   nvim:keys(" twice<CR>")
-  nvim:wait_screen("it is called “fix the parser twice” now")
+  nvim:wait_screen("it is called “Parser twice” now")
   nvim:lua("_G.act('delete')")
   nvim:wait_screen("for good?")
   nvim:keys("n")
   nvim:wait_screen("nothing was deleted")
   nvim:lua("_G.chosen()")
   nvim:wait_screen("is at fault.")
+end)
+
+T.case("the title the agent lists is the title of the chat that is loaded", { width = 120 }, function(nvim)
+  earlier(nvim, {
+    profile = "plain",
+    sessions = { { sessionId = "session-1", title = "The parser of lists", cwd = nvim.work, updates = {} } },
+  })
+  nvim:keys(":CursorAgent resume<CR>")
+  nvim:wait_screen("is at fault.")
+  nvim:wait_state("idle")
+  T.eq(nvim:status().title, "The parser of lists")
+  T.contains(
+    nvim:lua("return vim.fn.bufname(require('cursor_agent.chat.registry').current().buf)"),
+    "The parser of lists"
+  )
+end)
+
+T.case("chats are found from another path to their directory, and by the root that is set", function(nvim)
+  vim.fn.mkdir(nvim.work .. "/.git", "p")
+  vim.fn.mkdir(nvim.work .. "/src", "p")
+  assert(vim.uv.fs_symlink(nvim.work, nvim.dir .. "/link"))
+  local options = { workspace = { root = "git" } }
+  ---@param call string
+  ---@return string[]
+  local function titles(call)
+    nvim:lua(("_G.found = nil require('cursor_agent').%s function(found) _G.found = found end)"):format(call))
+    nvim:wait("_G.found ~= nil", "the answer")
+    return nvim:lua("return vim.tbl_map(function(one) return one.title end, _G.found)")
+  end
+  for i, asked in ipairs({ "by the root", "by the link" }) do
+    nvim:use(T.agent({ turns = { { { text = "One." } } } }), options)
+    nvim:cmd("cd " .. nvim.work .. "/src")
+    nvim:lua("require('cursor_agent').new({ cwd = ... })", i == 2 and nvim.dir .. "/link" or nil)
+    nvim:prompt(asked)
+    nvim:wait_turns(1)
+    nvim:quit("qa!")
+    nvim:wait_exit()
+    nvim:again()
+    nvim:use(T.agent({}), options)
+    nvim:cmd("cd " .. nvim.work .. "/src")
+    T.eq(titles("sessions("), { asked })
+    T.eq(titles("search('by the', {},"), { asked })
+    T.eq(titles("search('by the',"), { asked })
+    nvim:keys(":CursorAgent resume<CR>")
+    nvim:wait_screen(asked)
+    nvim:quit("qa!")
+    nvim:wait_exit()
+    nvim:again()
+  end
 end)
 
 T.case("an export says what was decided, and by what", { width = 120 }, function(nvim)
@@ -165,6 +214,10 @@ T.case("search fills the quickfix list, and <CR> there opens the chat at that pl
   T.eq(#nvim:lua("return vim.fn.getqflist()"), 1)
   nvim:keys("<CR>")
   nvim:wait("vim.bo.filetype == 'cursoragent' and vim.api.nvim_get_current_line():find('The lexer', 1, true) ~= nil")
+  nvim:keys(":CursorAgent search at fault<CR>")
+  nvim:wait_screen("fix the parser|2|")
+  nvim:keys("<CR>")
+  nvim:wait("vim.api.nvim_get_current_line() == 'is at fault.' and vim.fn.col('.') == 4")
 end)
 
 T.case("past chats are completed, loaded, named and deleted by commands", { width = 120 }, function(nvim)

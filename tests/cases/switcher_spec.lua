@@ -211,6 +211,47 @@ T.case("gr in an empty chat continues the last one of the directory", { width = 
   nvim:wait("#require('cursor_agent.chat.registry').all() == 1", "the empty chat to make way")
 end)
 
+T.case("resume brings back the chat that was taken off the screen", { width = 120 }, function(nvim)
+  nvim:use(T.agent({
+    profile = "plain",
+    sessions = { { sessionId = "old", title = "An older talk", cwd = nvim.work, updatedAt = "2026-03-01T12:00:00Z" } },
+    turns = { { { text = "One." } }, { { text = "Two." } } },
+  }))
+  nvim:cmd("CursorAgent")
+  ask(nvim, "Count to one")
+  nvim:wait_turns(1)
+  nvim:keys("<Esc>:CursorAgent close<CR>")
+  nvim:wait_screen_without("Count to one")
+  nvim:keys(":CursorAgent resume<CR>")
+  nvim:wait_screen("Count to one")
+  T.eq(nvim:lua("return #require('cursor_agent.chat.registry').all()"), 1)
+  -- From the chat itself, the one before it.
+  nvim:keys("<Esc>:CursorAgent new<CR>")
+  ask(nvim, "Count to two")
+  nvim:wait_turns(2)
+  nvim:keys("<Esc>:CursorAgent resume<CR>")
+  nvim:wait_screen("Count to one")
+  nvim:keys("<Esc>:CursorAgent resume<CR>")
+  nvim:wait_screen("Count to two")
+end)
+
+T.case("resume does not wait for an agent that does not list its chats", { width = 120 }, function(nvim)
+  nvim:use(T.agent({ turns = { { { text = "One." } } } }))
+  nvim:prompt("Count to one")
+  nvim:wait_turns(1)
+  nvim:quit("qa!")
+  nvim:wait_exit()
+  nvim:again()
+  nvim:use(T.agent({
+    profile = "plain",
+    sessions = { { sessionId = "session-1", updates = {} } },
+    on = { ["session/list"] = { { hang = "request" } } },
+  }))
+  nvim:lua("require('cursor_agent.chat.switch').LATE_MS = 100")
+  nvim:keys(":CursorAgent resume<CR>")
+  nvim:wait_screen("Count to one")
+end)
+
 T.case("without an earlier chat resume says so", { width = 120 }, function(nvim)
   nvim:use(T.agent({ profile = "plain" }))
   nvim:keys(":CursorAgent resume<CR>")
