@@ -239,6 +239,12 @@ T.case("the table of agents is that of the presets, and every agent's install co
   local at = assert(help:find("*cursor-agent-agents-table*", 1, true))
   local listed = help:sub(at, assert(help:find("\n<", at, true)))
   T.ok(#rows > 20, "all presets")
+  -- Each was started once, and said what it can do.
+  local untried = child:lua([[
+    local presets = require("cursor_agent.agents.presets")
+    return vim.tbl_filter(function(name) return not presets.abilities[name] end, vim.tbl_keys(presets.agents))
+  ]])
+  T.eq(untried, {})
   local abilities = assert(help:find("*cursor-agent-agents-abilities*", 1, true))
   local can = help:sub(abilities, assert(help:find("\n<", abilities, true)) + 1)
   local companions = assert(help:find("*cursor-agent-companions*", 1, true))

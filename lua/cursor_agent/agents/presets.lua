@@ -230,7 +230,7 @@ M.notes = {
   goose = 'Runs tools without asking unless its mode says otherwise: `agents.goose.mode = "smart_approve"`. '
     .. "Does not stop when asked to: after a few seconds the plugin offers a restart.",
   qwen = 'Starts in a mode that asks for little; `agents.qwen.mode = "default"` asks. Log in inside it with `/auth`.',
-  vibe = "Needs Python 3.12. Uses MISTRAL_API_KEY when it is set.",
+  vibe = 'Needs Python 3.12. Uses MISTRAL_API_KEY when it is set. Starts in a mode that makes edits unasked; `agents.vibe.mode = "ask"` asks.',
   copilot = "Needs Node.js 22 and a Copilot subscription.",
   kimi = "The package of the same name on PyPI is discontinued.",
   auggie = "Needs an Augment account: without `auggie login` in a shell no session starts.",
