@@ -226,6 +226,43 @@ T.case("a buffer put into the chat from another window moves, and the user stays
   T.eq(nvim:lua("return vim.api.nvim_get_current_win()"), here)
 end)
 
+T.case("a file opened in a split of the chat is beside the code", OPTS, function(nvim)
+  start(nvim)
+  for kind, command in pairs({ chat = "split", prompt = "vsplit" }) do
+    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/" .. kind .. "'))")
+    nvim:keys((":%s +2 b.lua<CR>"):format(command))
+    nvim:wait(function()
+      local names = shown(nvim)
+      return #names == 4 and names[3] == "cursor-agent://1/chat" and names[4] == "cursor-agent://1/prompt"
+    end, "the file beside the code")
+    T.eq(nvim:lua("return { vim.fs.basename(vim.api.nvim_buf_get_name(0)), vim.fn.line('.') }"), { "b.lua", 2 })
+    local at = nvim:lua("return { vim.fn.win_screenpos(1), vim.fn.win_screenpos(2) }")
+    T.eq(at[1][command == "split" and 2 or 1], at[2][command == "split" and 2 or 1], "the same direction")
+    nvim:keys(":close<CR>")
+    nvim:wait(function()
+      return #shown(nvim) == 3
+    end, "the split to close")
+  end
+  -- A second look at the chat, and help, are what they were asked to be.
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:keys(":split<CR>")
+  nvim:wait(function()
+    return #shown(nvim) == 4
+  end, "the split")
+  T.eq(
+    vim
+      .iter(shown(nvim))
+      :filter(function(name)
+        return name == "cursor-agent://1/chat"
+      end)
+      :totable(),
+    { "cursor-agent://1/chat", "cursor-agent://1/chat" }
+  )
+  nvim:keys(":close<CR>:help<CR>")
+  nvim:wait("vim.bo.buftype == 'help'", "help")
+  T.eq(nvim:lua("return vim.v.errmsg"), "")
+end)
+
 T.case("without a code window a file opened in the chat gets one", OPTS, function(nvim)
   start(nvim)
   nvim:cmd("1wincmd w | close")

@@ -52,6 +52,13 @@ local function take_along(buf, leave)
   return target and vim.api.nvim_win_is_valid(target) and vim.api.nvim_win_get_buf(target) == buf and target or nil
 end
 
+---Insert mode was for the prompt.
+local function stop_typing()
+  if vim.api.nvim_get_mode().mode:sub(1, 1) == "i" then
+    vim.cmd.stopinsert()
+  end
+end
+
 ---Moves the buffer in a window of ours to the code window, and brings ours back.
 ---@param win integer
 local function move(win)
@@ -86,10 +93,38 @@ local function move(win)
     vim.fn.winrestview(view)
   end)
   if here then
-    if vim.api.nvim_get_mode().mode:sub(1, 1) == "i" then
-      vim.cmd.stopinsert()
-    end
+    stop_typing()
     window.despite_autocommands(vim.api.nvim_set_current_win, target)
+  end
+end
+
+---Moves a file that was opened in a split of a window of ours (`:split`, a picker's key for it) beside the code.
+---@param win integer
+local function move_split(win)
+  local from = vim.api.nvim_win_is_valid(win) and vim.w[win].cursor_agent_split ---@type integer?
+  local at = code.current()
+  if not from or not at or at == win or not vim.api.nvim_win_is_valid(from) then
+    return
+  end
+  local buf = vim.api.nvim_win_get_buf(win)
+  if vim.bo[buf].buftype ~= "" or chats.of_buffer(buf) then
+    return
+  end
+  local here = vim.api.nvim_get_current_win() == win
+  local view = vim.api.nvim_win_call(win, vim.fn.winsaveview)
+  local stacked = vim.fn.win_screenpos(win)[2] == vim.fn.win_screenpos(from)[2]
+  local side = stacked and (vim.o.splitbelow and "below" or "above") or (vim.o.splitright and "right" or "left")
+  window.undisturbed(function()
+    local ok, new = window.despite_autocommands(vim.api.nvim_open_win, buf, here, { split = side, win = at })
+    if ok then
+      vim.api.nvim_win_call(new, function()
+        vim.fn.winrestview(view)
+      end)
+      window.close(win)
+    end
+  end)
+  if here then
+    stop_typing()
   end
 end
 
@@ -108,12 +143,27 @@ local function is_bare_directory(win)
 end
 
 function M.setup()
+  local group = vim.api.nvim_create_augroup("cursor_agent_foreign", {})
+  vim.api.nvim_create_autocmd("WinNew", {
+    group = group,
+    desc = "cursor-agent: note which windows were split off the chat's",
+    callback = function()
+      local win, from = vim.api.nvim_get_current_win(), vim.fn.win_getid(vim.fn.winnr("#"))
+      if from ~= 0 and from ~= win and own_buffer(from) and not window.is_float(win) then
+        vim.w[win].cursor_agent_split = vim.api.nvim_win_get_buf(win) == vim.api.nvim_win_get_buf(from) and from or nil
+      end
+    end,
+  })
   vim.api.nvim_create_autocmd({ "BufWinEnter", "BufEnter" }, {
-    group = vim.api.nvim_create_augroup("cursor_agent_foreign", {}),
+    group = group,
     desc = "cursor-agent: what is opened in a window of the chat belongs in the code window",
     callback = function()
       local win = vim.api.nvim_get_current_win()
-      if is_taken(win) then
+      if vim.w[win].cursor_agent_split and vim.g.SessionLoad ~= 1 then
+        vim.schedule(function()
+          move_split(win)
+        end)
+      elseif is_taken(win) then
         -- After whatever opened it has put its cursor.
         vim.defer_fn(function()
           move(win)
