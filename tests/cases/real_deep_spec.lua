@@ -26,6 +26,14 @@ local TOOLS = {
     -- It finds the session it has written down some of the time only. Then the prompt carries the conversation.
     forgets = true,
   },
+  qwen = {
+    run = function(command)
+      local input = { command = command, description = "Run it", is_background = false }
+      return { tool = "run_shell_command", input = input }
+    end,
+    add = "mcp__calculator__add",
+    mode = "default",
+  },
   codex = {
     run = function(command)
       local why = { sandbox_permissions = "require_escalated", justification = "To see whether it works" }
@@ -77,7 +85,7 @@ end
 
 for agent, tools in vim.spairs(TOOLS) do
   local function deep(name, run, more)
-    agents.case(agent --[[@as "claude"|"gemini"|"codex"]], agent .. ": " .. name, run, more, tools.mode)
+    agents.case(agent --[[@as "claude"|"gemini"|"codex"|"qwen"]], agent .. ": " .. name, run, more, tools.mode)
   end
 
   deep("rejected, allowed for good, cancelled in a tool, an image: the session goes on", function(child, model)

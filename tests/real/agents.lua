@@ -57,6 +57,16 @@ local AGENTS = {
   },
 }
 
+AGENTS.qwen = {
+  api = "chat",
+  -- It is installed as a server.
+  arguments = { "--acp" },
+  env = function(url)
+    -- A model it knows to see pictures.
+    return { OPENAI_API_KEY = "not-a-key", OPENAI_BASE_URL = url .. "/v1", OPENAI_MODEL = "qwen3-vl-plus" }
+  end,
+}
+
 ---Installs an agent, once.
 ---@param name string
 ---@return string? why it cannot
@@ -64,7 +74,11 @@ local function install(name)
   if not commands[name] and not missing[name] then
     local result = vim.system({ T.root .. "/tests/real/install", name }, { text = true }):wait()
     if result.code == 0 then
-      commands[name] = vim.split(vim.trim(result.stdout or ""), "\n")
+      local command = vim.split(vim.trim(result.stdout or ""), "\n")
+      if AGENTS[name].arguments then
+        command = vim.list_extend({ command[1], command[2] }, AGENTS[name].arguments)
+      end
+      commands[name] = command
     else
       local lines = vim.split(vim.trim(result.stderr or ""), "\n")
       missing[name] = (lines[#lines]:gsub("^install: ", ""))
@@ -74,7 +88,7 @@ local function install(name)
 end
 
 ---Adds a case in which a preset starts the released agent, with a new model behind it.
----@param agent "claude"|"gemini"|"codex"
+---@param agent "claude"|"gemini"|"codex"|"qwen"
 ---@param name string
 ---@param run fun(child: harness.Child, model: real.Model, config: table)
 ---@param more? fun(child: harness.Child): table more options of the plugin
