@@ -38,31 +38,31 @@ test: build ## run all tests, on the oldest and the newest Neovim; NVIM=path for
 test-rust: ## run the Rust tests
 	@scripts/test rust
 
-test-e2e: build ## run the end-to-end cases; CASE=text for those whose name holds it, NVIM=path
+test-e2e: build ## run the end-to-end cases; CASE=text for those whose name contains it, NVIM=path
 	@scripts/test e2e "$(CASE)"
 
-screenshots: build ## write the reference screenshots again; CASE=text, then read the diff
+screenshots: build ## update the reference screenshots; CASE=text, then read the diff
 	@UPDATE_SCREENSHOTS=1 NVIM="$$(scripts/nvims newest)" scripts/test e2e "$(CASE)"
 	@UPDATE_SCREENSHOTS=version scripts/test e2e "$(CASE)"
 
-bench: build ## print how long the chat blocks the editor, beside a plain client; CASE=text, NVIM=path
+bench: build ## measure how long the chat blocks the editor, compared with a plain client; CASE=text, NVIM=path
 	@scripts/bench "$(CASE)"
 
 fuzz: build ## run each fuzz target for a minute; CASE=text for some, FUZZ_SECONDS=N
 	@scripts/fuzz "$(CASE)"
 
-soak: build ## ten chats at once for half an hour: nothing may grow; SOAK_MINUTES=N, NVIM=path
+soak: build ## run ten chats at once for half an hour; nothing may grow; SOAK_MINUTES=N, NVIM=path
 	@scripts/soak
 
-doc: build ## write doc/cursor-agent.txt again from scripts/help.txt and the code
+doc: build ## regenerate doc/cursor-agent.txt from scripts/help.txt and the code
 	@"$$(scripts/nvims any)" --clean -l scripts/help.lua
 	@UPDATE=1 $(CARGO) test --quiet --locked -p engine --lib contract >/dev/null
 	@UPDATE=1 $(CARGO) test --quiet --locked -p cursor-agent-nvim --no-default-features --lib contract >/dev/null
 
-pictures: build ## take the README's pictures again, in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
+pictures: build ## take the README's pictures in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
 	@scripts/pictures
 
-lint: build tools ## check format and lints, Rust and Lua
+lint: build tools ## check formatting and lints, Rust and Lua
 	@scripts/lint
 
 fmt: tools ## format Rust and Lua
@@ -72,7 +72,7 @@ fmt: tools ## format Rust and Lua
 tools: ## install the linters into the cache
 	@scripts/get-tools >/dev/null
 
-clean: ## remove what was built here (not the cache)
+clean: ## remove build output (not the cache)
 	rm -rf lib
 	$(CARGO) clean --target-dir $(TARGET_DIR)
 

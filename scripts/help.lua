@@ -27,6 +27,8 @@ local BUFFERS = {
   "subagent",
   "review",
   "mcp",
+  "cloud",
+  "code",
 }
 
 ---A line with a tag at its right end; on two lines where one has no room.
@@ -81,7 +83,7 @@ local function nested(path, value)
   return open .. close
 end
 
----What one may type after a subcommand that takes something.
+---Arguments to show for subcommands that take some.
 local EXAMPLES = {
   delete = "0f3c-old",
   build = "cargo",
@@ -113,7 +115,7 @@ end
 ---What people do all day, by where the key works.
 local FIRST_KEYS = {
   { "prompt", "In the prompt ~", { "send", "send-now", "cancel", "cycle-mode" } },
-  { "waiting", "Anywhere, while a card is shown ~", { "accept", "reject" } },
+  { "waiting", "Anywhere while a card is shown, Insert mode included ~", { "accept", "reject" } },
   {
     "chat",
     "In the chat, and in the prompt in Normal mode ~",
@@ -180,7 +182,6 @@ function make.highlights()
   for _, name in ipairs(names) do
     local says = highlights.groups[name] and "links to " .. highlights.groups[name] or highlights.computed[name]
     out[#out + 1] = tagged(("%-30s %s"):format(name, says), "hl-" .. name)
-    out[#out + 1] = ("        Example: `:highlight link %s Title`"):format(name)
   end
   return table.concat(out, "\n")
 end
@@ -241,7 +242,7 @@ function make.agents()
     if presets.install_commands[name] then
       out[#out + 1] = "        Install: `" .. presets.install_commands[name] .. "`"
     end
-    out[#out + 1] = wrap(presets.notes[name] or "Nothing to know beforehand.", "        ") .. "\n"
+    out[#out + 1] = wrap(presets.notes[name] or "Works without further setup.", "        ") .. "\n"
   end
   return table.concat(out, "\n")
 end

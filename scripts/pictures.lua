@@ -2,7 +2,7 @@
 
 local root = assert(vim.env.CURSOR_AGENT_ROOT)
 vim.opt.runtimepath:prepend(root)
-vim.o.termguicolors, vim.o.number, vim.o.laststatus, vim.o.swapfile = true, true, 3, false
+vim.o.termguicolors, vim.o.number, vim.o.laststatus, vim.o.swapfile = true, true, 2, false
 vim.opt.shortmess:append("I")
 vim.o.showmode, vim.o.ruler = false, false
 
@@ -27,12 +27,6 @@ local read = tool("r", {
   locations = { { path = "src/parser.rs", line = 1 } },
   content = { { type = "content", content = { type = "text", text = "//! Parses lists of expressions.\n" } } },
 })
-local edit = tool("e", {
-  title = "Edit src/parser.rs",
-  kind = "edit",
-  locations = { { path = "src/parser.rs", line = 15 } },
-  content = { { type = "diff", path = "src/parser.rs", oldText = OLD, newText = NEW } },
-})
 local test = tool("t", {
   title = "`cargo test parser`",
   kind = "execute",
@@ -55,31 +49,9 @@ local function steps(...)
 end
 
 local scenes = {
-  chat = {
-    prompt = "Make the parser accept trailing commas",
-    steps = steps(
-      { { thought = "The list is parsed until the bracket closes; commas are never eaten." }, { wait_ms = 300 } },
-      {
-        {
-          text = "Lists are parsed in `Parser::list`. It never looks for a comma, so I will let it eat one after each item:\n\n",
-        },
-      },
-      read,
-      edit,
-      test,
-      {
-        {
-          text = 'A trailing comma is now fine:\n\n```rust\nassert!(parse("[1, 2,]").is_ok());\n```\n\n- **one place** changed, `Parser::list`\n- all 14 tests pass\n',
-        },
-      }
-    ),
-    ready = function(agent)
-      return agent.status().state == "idle"
-    end,
-  },
   permission = {
-    prompt = "Run the tests of the parser",
-    steps = steps({ { text = "I will run the parser's tests.\n\n" } }, read, {
+    prompt = "Run the parser's tests",
+    steps = steps({ { text = "I'll run the parser's tests.\n\n" } }, read, {
       {
         permission = {
           toolCall = {
@@ -95,9 +67,9 @@ local scenes = {
     decision = true,
   },
   question = {
-    prompt = "Let sessions be stored",
+    prompt = "Store sessions on disk",
     steps = {
-      { text = "Before I begin, one thing is yours to decide.\n" },
+      { text = "One question before I start.\n" },
       {
         request = {
           method = "cursor/ask_question",
@@ -123,21 +95,21 @@ local scenes = {
     decision = true,
   },
   plan = {
-    prompt = "Plan the move of the parser into its own crate",
+    prompt = "Plan how to move the parser into its own crate",
     steps = {
-      { text = "Here is how I would go about it.\n" },
+      { text = "Here is my plan.\n" },
       {
         request = {
           method = "cursor/create_plan",
           params = {
             toolCallId = "c",
-            name = "Parser in a crate of its own",
-            overview = "Move the parser out, keep its interface, test it alone.",
-            plan = "1. Move `src/parser.rs` and `src/lexer.rs` to `crates/parser`.\n2. Re-export what others use.\n3. Run its tests without the rest.\n",
+            name = "Move the parser into its own crate",
+            overview = "Move the parser, keep its interface, test it on its own.",
+            plan = "1. Move `src/parser.rs` and `src/lexer.rs` to `crates/parser`.\n2. Re-export what other modules use.\n3. Run its tests on their own.\n",
             todos = {
               { id = "1", content = "Move the two files", status = "pending" },
               { id = "2", content = "Re-export the interface", status = "pending" },
-              { id = "3", content = "Test the crate alone", status = "pending" },
+              { id = "3", content = "Test the crate on its own", status = "pending" },
             },
           },
         },
@@ -154,7 +126,7 @@ local function edited()
   local text = table.concat(vim.fn.readfile("src/parser.rs"), "\n") .. "\n"
   local first, last = text:find(OLD, 1, true)
   assert(first and last, "the picture's file has changed")
-  return "//! Lists may end with a comma.\n" .. text:sub(1, first - 1) .. NEW .. text:sub(last + 1)
+  return "//! Lists may have a trailing comma.\n" .. text:sub(1, first - 1) .. NEW .. text:sub(last + 1)
 end
 
 local on_disk = {
@@ -190,11 +162,25 @@ scenes.review = {
 }
 scenes.chats = {
   prompt = "Make the parser accept trailing commas",
-  steps = steps(read, { { text = "Done.\n" } }),
-  ready = function(agent)
-    return agent.status().state == "idle"
+  turns = {
+    steps(read, { { text = "A trailing comma is now fine.\n" } }),
+    {
+      {
+        permission = {
+          toolCall = { toolCallId = "p", title = "`cargo doc --no-deps`", kind = "execute", status = "pending" },
+        },
+      },
+    },
+    { { text = "Looking for uses of the old name.\n" }, { wait_cancel = true } },
+  },
+  ready = function()
+    local states = {} ---@type table<string, boolean>
+    for _, chat in ipairs(require("cursor_agent.chat.registry").all()) do
+      states[chat.status.state] = true
+    end
+    return states.idle and states.waiting and states.running
   end,
-  more = { "Update the docs of the lexer", "Rename the crate" },
+  more = { "Update the lexer's docs", "Rename the crate" },
   keys = { ":CursorAgent sessions<CR>" },
 }
 scenes.cloud = {
@@ -210,11 +196,11 @@ scenes.tour = {
   steps = steps(
     {
       { wait_ms = 500 },
-      { thought = "Lists are parsed until the bracket closes; commas are never eaten." },
+      { thought = "Lists are parsed until the bracket closes; commas are never consumed." },
       { wait_ms = 900 },
       { text = "Lists are parsed in `Parser::list`. " },
       { wait_ms = 300 },
-      { text = "It never looks for a comma, so I will let it eat one after each item.\n\n" },
+      { text = "It never looks for a comma, so I'll let it accept one after each item.\n\n" },
       { wait_ms = 500 },
     },
     read,
@@ -277,15 +263,16 @@ scenes.tour = {
   end,
 }
 
-local scene = scenes[vim.env.SCENE or "chat"]
+local scene = scenes[vim.env.SCENE or "permission"]
 local scenario = vim.fn.tempname() .. ".json"
-vim.fn.writefile({ vim.json.encode({ turns = { scene.steps } }) }, scenario)
+vim.fn.writefile({ vim.json.encode({ turns = scene.turns or { scene.steps } }) }, scenario)
 require("cursor_agent").setup({
   agent = "cursor",
   agents = {
     cursor = { command = { root .. "/lib/cursor-agent-demo", "play", scenario } },
   },
   window = { width = 0.55 },
+  cloud = { url = "demo" },
 })
 
 ---@param condition fun(): any

@@ -28,9 +28,9 @@ pub enum Error {
 
     #[error("conversations are not stored (`memory.enabled`)")]
     MemoryOff,
-    #[error("nothing of this conversation is stored here")]
+    #[error("this conversation is not stored here")]
     NotStored,
-    #[error("name the text to search for")]
+    #[error("search for what? :CursorAgent search {{text}}")]
     NoNeedle,
     #[error(transparent)]
     Stored(#[from] store::transcript::Error),
@@ -40,7 +40,7 @@ pub enum Error {
         source: store::cursor::sqlite::Error,
     },
 
-    #[error("not an answer: {0}")]
+    #[error("invalid answer: {0}")]
     NotAnAnswer(String),
     #[error("not a prompt: {0}")]
     NotAPrompt(String),
@@ -91,33 +91,33 @@ pub enum Problem {
     NotRegular,
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
-    #[error("not a text file: it has bytes that no text has")]
+    #[error("not a text file")]
     NotText,
-    #[error("not a text file: it has bytes that no text has; nothing was written")]
+    #[error("not a text file; nothing was written")]
     NotTextToReplace,
     #[error(
-        "it has {} MB, more than the {} MB that can be read at once; ask for a part of it with line and limit",
+        "it is {} MB, more than the {} MB that can be read at once; read a part of it with line and limit",
         mb(*bytes),
         mb(*max)
     )]
     TooLong { bytes: u64, max: u64 },
-    #[error("these lines have more than {} MB; ask for fewer with line and limit", max / 1024 / 1024)]
+    #[error("these lines are more than {} MB; read fewer with line and limit", max / 1024 / 1024)]
     TooManyLines { max: u64 },
-    #[error("it leads elsewhere by now; nothing was done")]
+    #[error("it now leads somewhere else; nothing was done")]
     LeadsElsewhere,
-    #[error("a link that leads nowhere; nothing was written")]
+    #[error("a broken link; nothing was written")]
     LeadsNowhere,
-    #[error("it was changed on disk meanwhile; look at its hunks again")]
+    #[error("it has changed on disk; look at its hunks again")]
     ChangedMeanwhile,
     #[error("read-only; nothing was written")]
     ReadOnly,
     #[error("not a file on a disk; nothing was written")]
     NotOnDisk,
-    #[error("something else keeps replacing this file; nothing was written")]
+    #[error("another program keeps replacing this file; nothing was written")]
     Contended,
-    #[error("something else has made this file just now; nothing was written")]
+    #[error("another program has just created this file; nothing was written")]
     MadeMeanwhile,
-    #[error("it has more than {} MB and cannot be replaced by a new file; nothing was written", max / 1024 / 1024)]
+    #[error("it is larger than {} MB and cannot be replaced atomically; nothing was written", max / 1024 / 1024)]
     TooLongInPlace { max: u64 },
     #[error("the file's encoding, {encoding}, has no “{char}” (line {line}); nothing was written")]
     Unencodable {

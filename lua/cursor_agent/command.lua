@@ -82,7 +82,7 @@ end
 local function decider(name)
   local verb = name == "keep" and "Keep" or "Undo"
   return {
-    desc = verb .. " the change under the cursor, those in a range, of the `file`, of the last `turn`, or `all`",
+    desc = verb .. " the change under the cursor, the changes in a range, in the `file`, of the last `turn`, or `all`",
     words = 1,
     run = function(args)
       local what = args.words[1] or "hunk"
@@ -122,7 +122,7 @@ M.subcommands = {
     end,
   },
   close = {
-    desc = "Close the chat; the session goes on. With ! it ends",
+    desc = "Close the chat; the session keeps running. With !, end it",
     words = 0,
     run = with_chat(function(chat, args)
       if args.bang then
@@ -140,7 +140,7 @@ M.subcommands = {
     end,
   },
   new = {
-    desc = "Start a new session, with the agent named",
+    desc = "Start a new chat, with {agent} or the default one",
     words = 1,
     run = function(args)
       return require("cursor_agent.chat.pick").new(args.words[1])
@@ -150,7 +150,7 @@ M.subcommands = {
     end,
   },
   prompt = {
-    desc = "Send a prompt; a range is attached as context. Without text, open the prompt",
+    desc = "Send a prompt, with the range attached. Without text, open the prompt",
     run = function(args)
       return require("cursor_agent.agents.welcome").enter(nil, function(agent)
         local chat, why = require("cursor_agent.chat").ensure({ agent = agent })
@@ -181,7 +181,7 @@ M.subcommands = {
     end,
   },
   retry = {
-    desc = "Send the last prompt again, with what was attached to it",
+    desc = "Send the last prompt again, with its attachments",
     words = 0,
     run = function()
       return require("cursor_agent").retry()
@@ -204,7 +204,7 @@ M.subcommands = {
   mode = chooser("mode"),
   model = chooser("model"),
   option = {
-    desc = "Set an option of the agent: {id} {value}, or choose",
+    desc = "Set one of the agent's options: {id} {value}, or choose one",
     words = 2,
     run = with_chat(function(chat, args)
       local id, value = args.words[1], args.words[2]
@@ -228,7 +228,7 @@ M.subcommands = {
     end,
   },
   sessions = {
-    desc = "List the chats, live ones first, then past ones, and go to one",
+    desc = "List the chats, live ones first, and switch to one",
     words = 0,
     run = function()
       return require("cursor_agent.chat.switch").open()
@@ -249,7 +249,7 @@ M.subcommands = {
     end,
   },
   load = {
-    desc = "Go on with a past session: {id} or its title",
+    desc = "Continue a past session: {id} or title",
     run = function(args)
       if args.rest == "" then
         return require("cursor_agent.chat.switch").open()
@@ -261,20 +261,20 @@ M.subcommands = {
     end,
   },
   search = {
-    desc = "List the lines of stored conversations of this directory that hold {text} in the quickfix list. With ! of all",
+    desc = "Search this directory's stored conversations for {text}, into the quickfix list. With !, search all",
     run = function(args)
       return require("cursor_agent.chat.found").search(args.rest, args.bang)
     end,
   },
   fork = {
-    desc = "Begin another chat as a copy of this one, where the agent can",
+    desc = "Start another chat as a copy of this one, if the agent supports it",
     words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.chat.manage").fork(chat)
     end),
   },
   rename = {
-    desc = "Name this chat: {name}, or you are asked; {id} {name} names a past one",
+    desc = "Rename this chat to {name}, or ask for a name; {id} {name} renames a past one",
     run = function(args)
       return require("cursor_agent.chat.manage").rename(args.rest)
     end,
@@ -283,21 +283,21 @@ M.subcommands = {
     end,
   },
   accept = {
-    desc = "Accept the decision that waits",
+    desc = "Accept the current decision",
     words = 0,
     run = function()
       return require("cursor_agent").accept()
     end,
   },
   reject = {
-    desc = "Reject the decision that waits",
+    desc = "Reject the current decision",
     words = 0,
     run = function()
       return require("cursor_agent").reject()
     end,
   },
   decisions = {
-    desc = "Go to the decision that waits",
+    desc = "Go to the current decision",
     words = 0,
     run = function()
       return require("cursor_agent.decide").open()
@@ -311,7 +311,7 @@ M.subcommands = {
     end),
   },
   context = {
-    desc = "Attach something to the next prompt: a range, {mention} …; `clear` takes all away",
+    desc = "Attach a range or {mention} … to the next prompt; `clear` removes all attachments",
     run = function(args)
       local chat, why = require("cursor_agent.chat").ensure()
       if not chat then
@@ -357,7 +357,7 @@ M.subcommands = {
     end),
   },
   conflicts = {
-    desc = "Resolve files with both unsaved changes and changes of an agent",
+    desc = "Resolve conflicts between your unsaved changes and an agent's",
     words = 0,
     run = function()
       return require("cursor_agent.decide").open_conflict()
@@ -373,7 +373,7 @@ M.subcommands = {
     end,
   },
   review = {
-    desc = "List what is undecided of the agents' changes, beside the code; of this `session` or its last `turn` only",
+    desc = "List the undecided changes, or only those of this `session` or its last `turn`",
     words = 1,
     run = function(args)
       local list = require("cursor_agent.review.list")
@@ -396,7 +396,7 @@ M.subcommands = {
   keep = decider("keep"),
   undo = decider("undo"),
   comment = {
-    desc = "Comment on the line, the change or a range, for the next prompt: {text}, or you are asked. With ! remove it",
+    desc = "Comment on the line, the change or a range in the next prompt: {text}, or ask for it. With !, remove the comment",
     run = function(args)
       local comment = require("cursor_agent.review.comment")
       if args.bang then
@@ -407,7 +407,7 @@ M.subcommands = {
     end,
   },
   follow = {
-    desc = "Show what the agent reads and edits in another window, or stop that; `here`: in this one, once you leave it",
+    desc = "Start or stop showing what the agent reads and edits in another window; `here`: in this one, once you leave it",
     words = 1,
     run = function(args)
       return require("cursor_agent.chat.follow_agent").toggle(args.words[1])
@@ -417,7 +417,7 @@ M.subcommands = {
     end,
   },
   checkpoint = {
-    desc = "List the files before each prompt and go back to them; with an id, go back. With ! also what you changed since",
+    desc = "List the checkpoints before each prompt and restore one; with {id}, restore that one. With !, also files you changed since",
     words = 1,
     run = with_chat(function(chat, args)
       local checkpoint = require("cursor_agent.review.checkpoint")
@@ -431,7 +431,7 @@ M.subcommands = {
     end,
   },
   log = {
-    desc = "Show the messages exchanged with the agent, of {method} only; `save {file}` writes them, secrets removed",
+    desc = "Show the messages exchanged with the agent, or only those of {method}; `save {file}` saves them, secrets removed",
     run = with_chat(function(chat, args)
       if args.words[1] == "save" then
         return require("cursor_agent.agents.protocol_log").save(chat, vim.trim(args.rest:sub(5)))
@@ -456,7 +456,7 @@ M.subcommands = {
     end,
   },
   build = {
-    desc = "Install the library: the prebuilt one or with cargo; {way} for one of them alone",
+    desc = "Install the library, prebuilt or with cargo; `prebuilt` or `cargo` to choose",
     words = 1,
     run = function(args)
       return require("cursor_agent.install").build(args.words[1])
@@ -486,7 +486,7 @@ M.subcommands = {
     end,
   },
   login = {
-    desc = "Log in to the agent; where it has several ways, asks which, or takes {way}",
+    desc = "Log in to the agent; if it has several login methods, {method} or ask which",
     words = 1,
     run = function(args)
       return require("cursor_agent.agents.login").open(current(), args.words[1])
@@ -496,24 +496,24 @@ M.subcommands = {
     end,
   },
   status = {
-    desc = "Show the agent, how it is signed in, what it asks, what runs and what is kept",
+    desc = "Show the agent, how it is signed in, what needs approval, what is running and what is stored",
     words = 0,
     run = function()
       return require("cursor_agent.agents.status").open(current())
     end,
   },
   logout = {
-    desc = "Log out of the agent, where it offers that",
+    desc = "Log out of the agent, if it supports that",
     words = 0,
     run = with_chat(function(chat)
       return require("cursor_agent.agents.account").logout(chat)
     end),
   },
   delete = {
-    desc = "Delete a past session for good: {id} or its title, at the agent too where it offers that. With ! without asking",
+    desc = "Permanently delete a past session, {id} or title, also at the agent if it supports that. With !, do not ask",
     run = function(args)
       if args.rest == "" then
-        return nil, "name the session: :CursorAgent delete {id}; :CursorAgent sessions shows them"
+        return nil, "which session? :CursorAgent delete {id}; :CursorAgent sessions lists them"
       end
       return require("cursor_agent.chat.manage").delete(args.rest, args.bang)
     end,
@@ -540,7 +540,7 @@ local function too_many(name, count, words)
   if count == 0 then
     return ("`%s` takes no arguments, got `%s`"):format(name, left)
   end
-  return ("`%s` takes %s, not `%s` as well"):format(name, format.plural(count, "word"), left)
+  return ("`%s` takes only %s, got `%s` too"):format(name, format.plural(count, "word"), left)
 end
 
 ---Runs `:CursorAgent`.

@@ -26,114 +26,134 @@ end
 ---Every option there is, in the order the help lists them.
 ---@type cursor_agent.config.Field[]
 M.schema = {
-  field("agent", "string", "cursor", "The entry of `agents` that new chats use."),
-  field("agents.*.command", "string[]", nil, "The program and its arguments. It speaks ACP on stdin and stdout."),
+  field("agent", "string", "cursor", "The agent for new chats: an entry of `agents`."),
+  field("agents.*.command", "string[]", nil, "The program and its arguments; it must speak ACP on stdin and stdout."),
   field("agents.*.env", "map", nil, "Environment variables on top of Neovim's own."),
   field("agents.*.title", "string", nil, "What to call the agent in the winbar."),
-  field(
-    "agents.*.auth_method",
-    "string",
-    nil,
-    "The id that `authenticate` is called with when the agent asks for a login."
-  ),
-  field("agents.*.auth_order", "string[]", nil, "The ids to prefer when the agent asks for a login, best first."),
+  field("agents.*.auth_method", "string", nil, "The id to call `authenticate` with when the agent requires a login."),
+  field("agents.*.auth_order", "string[]", nil, "Preferred login methods by id, best first."),
   field(
     "agents.*.status_command",
     "string[]",
     nil,
-    "A command that says who is logged in, for `:checkhealth` and `:CursorAgent status`."
+    "A command that shows who is logged in, for `:checkhealth` and `:CursorAgent status`."
   ),
   field("agents.*.login_command", "string[]", nil, "What `:CursorAgent login` runs in a terminal."),
   field("agents.*.version_command", "string[]", nil, "A command that prints the version, for `:checkhealth`."),
-  field("agents.*.install_hint", "string", nil, "Said when the program is not found."),
-  field("agents.*.cursor", "boolean", nil, "The agent is Cursor's CLI under another command."),
+  field("agents.*.install_hint", "string", nil, "Shown when the program is not found."),
+  field("agents.*.cursor", "boolean", nil, "Whether the agent is Cursor's CLI, run by another command."),
   field(
     "agents.*.backend",
     "string",
     nil,
-    "Cursor: how its CLI is driven. `auto` uses `agent acp`, and its headless mode where the CLI has no `acp`.",
+    "Cursor: how its CLI is driven. `auto` uses `agent acp`, or headless mode if the CLI has no `acp`.",
     { "auto", "acp", "headless" }
   ),
-  field("agents.*.headless_args", "string[]", nil, "Cursor: arguments of `cursor-agent-acp` in headless mode."),
+  field("agents.*.headless_args", "string[]", nil, "Cursor: arguments for `cursor-agent-acp` in headless mode."),
   field("agents.*.endpoint", "string", nil, "Cursor: another server (`agent -e`)."),
   field("agents.*.insecure", "boolean", nil, "Cursor: do not check the server's certificate (`agent -k`)."),
-  field("agents.*.api_key", "secret", nil, "Cursor: passed on as `CURSOR_API_KEY`; a function may fetch it."),
-  field("agents.*.auth_token", "secret", nil, "Cursor: passed on as `CURSOR_AUTH_TOKEN`; a function may fetch it."),
+  field(
+    "agents.*.api_key",
+    "secret",
+    nil,
+    "Cursor: passed to it as `CURSOR_API_KEY`; a string, or a function that returns one."
+  ),
+  field(
+    "agents.*.auth_token",
+    "secret",
+    nil,
+    "Cursor: passed to it as `CURSOR_AUTH_TOKEN`; a string, or a function that returns one."
+  ),
   field("agents.*.mode", "string", nil, "The mode a new session starts in."),
   field("agents.*.model", "string", nil, "The model a new session starts with."),
-  field("agents.*.options", "values", nil, "Config options a new session starts with, by id."),
+  field("agents.*.options", "values", nil, "Values of the agent's options for new sessions, by id."),
   field(
     "agents.*.mcp_servers",
     "servers",
     nil,
-    "More MCP servers for this agent: a list as in ACP's `session/new`, or a table by name as in `mcp.json`."
+    "Additional MCP servers for this agent: a list as in ACP's `session/new`, or a table by name as in `mcp.json`."
   ),
   field(
     "agents.*.mcp_pass",
     "pass",
     nil,
-    "Which servers of Cursor's `mcp.json` this agent is given; `mcp.pass` otherwise."
+    "Which servers of Cursor's `mcp.json` this agent gets; defaults to `mcp.pass`."
   ),
   field(
     "agents.*.paths",
     "map",
     nil,
-    "For an agent that runs in a container or over ssh: directories here, and where they are for the agent. Paths are "
-      .. "mapped both ways."
+    "For an agent that runs in a container or over ssh: local directories and the agent's directories they map to. Paths "
+      .. "are mapped both ways."
   ),
-  field("agents.*.url", "string", nil, "The address of an agent that is reached by WebSocket, instead of `command`."),
+  field("agents.*.url", "string", nil, "The URL of an agent that is reached by WebSocket, instead of `command`."),
   field(
     "agents.*.token",
     "token",
     nil,
     "The bearer token for `url`: a string, a function, or a command that prints it."
   ),
-  field("agents.*.additional_directories", "string[]", nil, "More directories the agent may work in."),
+  field("agents.*.additional_directories", "string[]", nil, "Additional directories the agent may work in."),
 
-  field("mcp_servers", "servers", {}, "More MCP servers for every agent, as in `agents.NAME.mcp_servers`."),
+  field("mcp_servers", "servers", {}, "Additional MCP servers for all agents, as in `agents.NAME.mcp_servers`."),
   field(
     "mcp.pass",
     "pass",
     "all",
-    "Which servers of the project's and the user's `.cursor/mcp.json` agents are given with a session: `all`, `user` "
-      .. "(not the project's), `none`, or a list of names. Cursor reads these files itself and is given none."
+    "Which servers of the project's and the user's `.cursor/mcp.json` agents get with a session: `all`, `user` (not the "
+      .. "project's), `none`, or a list of names. Cursor reads these files itself and gets none."
   ),
 
   field("window.position", "string", "right", "Where the chat opens.", { "right", "left", "bottom", "float", "tab" }),
-  field("window.width", "number", 0.45, "Width of the chat: columns, or a share of the screen when at most 1."),
-  field("window.height", "number", 0.4, "Height of the chat at the bottom: lines, or a share when at most 1."),
-  field("window.prompt_height", "integer", 4, "Lines of the prompt while it is short."),
-  field("window.prompt_max_height", "integer", 12, "Lines the prompt may grow to."),
-  field("window.start_insert", "boolean", true, "Go into Insert mode when the prompt is entered by command."),
+  field("window.width", "number", 0.45, "Width of the chat in columns, or as a fraction of the screen if at most 1."),
+  field(
+    "window.height",
+    "number",
+    0.4,
+    "Height of a chat at the bottom in lines, or as a fraction of the screen if at most 1."
+  ),
+  field("window.prompt_height", "integer", 4, "Height of a short prompt, in lines."),
+  field("window.prompt_max_height", "integer", 12, "Maximum height of the prompt, in lines."),
+  field("window.start_insert", "boolean", true, "Start Insert mode when a command goes to the prompt."),
 
   field("chat.icons", "icons", "unicode", "`unicode`, `ascii` or `nerd`, or a table that replaces single icons."),
-  field("chat.fold_thoughts", "boolean", true, "Fold a thought when it is done."),
-  field("chat.fold_tools", "boolean", true, "Fold the details of tool calls that went well (edits stay open)."),
-  field("chat.diff_lines", "integer", 24, "Lines of a diff shown in the chat; `o` shows the whole."),
-  field("chat.output_lines", "integer", 12, "Lines of output shown under a tool call; `o` shows the whole."),
+  field("chat.fold_thoughts", "boolean", true, "Fold thoughts when they are finished."),
+  field("chat.fold_tools", "boolean", true, "Fold the details of successful tool calls (edits stay open)."),
+  field("chat.diff_lines", "integer", 24, "Lines of a diff to show in the chat; `o` shows all of it."),
+  field("chat.output_lines", "integer", 12, "Lines of output to show under a tool call; `o` shows all of it."),
   field(
     "chat.conceal",
     "boolean",
     true,
-    "Draw markdown: headings, lists, quotes, tables; hide the marks except on the cursor's line."
+    "Render markdown (headings, lists, quotes, tables) and hide its markup except on the cursor's line."
   ),
 
   field(
     "picker",
     "string",
     "auto",
-    "What lists of chats are shown with: a plugin, or `select` for `vim.ui.select`. `auto` takes the first plugin there is.",
+    "What to show the list of chats with: a picker plugin, or `select` for `vim.ui.select`. `auto` uses the first plugin found.",
     { "auto", "select", "snacks", "telescope", "fzf-lua", "mini.pick" }
   ),
-  field("prompt.autocomplete", "boolean", true, "Offer completion while typing `/` or `@`, where no plugin does."),
+  field(
+    "prompt.autocomplete",
+    "boolean",
+    true,
+    "Offer completion after `/` or `@` as you type, if no completion plugin does."
+  ),
   field("prompt.history_size", "integer", 200, "Prompts remembered for each directory."),
-  field("prompt.paste_lines", "integer", 40, "Pasted text of at least this many lines becomes an attachment; 0 never."),
+  field(
+    "prompt.paste_lines",
+    "integer",
+    40,
+    "Pasted text with at least this many lines becomes an attachment; 0 for never."
+  ),
   field(
     "prompt.unsaved",
     "string",
     "ask",
-    "Modified buffers of the workspace when a prompt is sent: say so above the prompt, save them, "
-      .. "send their text along, or keep quiet.",
+    "What to do about modified buffers of the workspace when a prompt is sent: name them above the prompt, save them, "
+      .. "attach their text, or ignore them.",
     { "ask", "save", "attach", "ignore" }
   ),
 
@@ -141,52 +161,58 @@ M.schema = {
     "prompts",
     "prompts",
     {},
-    "Prompts to use again, offered after `/`: a text by name, or a table with `text` and `description`. `$ARGUMENTS` in it is "
-      .. "what follows the name. See |cursor-agent-prompts|."
+    "Reusable prompts, offered after `/`: texts by name, or tables with `text` and `description`. `$ARGUMENTS` stands for "
+      .. "what you type after the name. See |cursor-agent-prompts|."
   ),
   field(
     "policy",
     "rules",
     {},
-    "Rules that answer permissions, the first that matches: a list of tables with `action` (allow, ask or reject) and "
-      .. "what it is for: `agent`, `kind`, `tool`, `command`, `path`; `name` for the transcript. Without a rule you are "
+    "Rules that answer permissions; the first match decides. A list of tables with `action` (allow, ask or reject) and "
+      .. "conditions: `agent`, `kind`, `tool`, `command`, `path`; `name` is shown in the transcript. Without a match you are "
       .. "asked. See |cursor-agent-policy|."
+  ),
+  field(
+    "decisions.delay_ms",
+    "integer",
+    300,
+    "How long a decision must be shown before a key answers it, in ms, so that a key you were typing decides nothing."
   ),
   field(
     "workspace.root",
     "string",
     "auto",
-    "The directory a new chat works in: the current one (`cwd`), the root of the git repository or of the language server "
-      .. "of the current file, or the directory Neovim was started in. `auto` is the current one; with 'autochdir', the "
-      .. "first of the others that there is.",
+    "The directory a new chat works in: the current directory (`cwd`), the current file's git root (`git`) or language "
+      .. "server root (`lsp`), or the directory Neovim was started in (`start`). `auto` is the current directory, or with "
+      .. "'autochdir', the first of the others that is found.",
     { "auto", "cwd", "git", "lsp", "start" }
   ),
   field(
     "workspace.roots",
     "string[]",
     {},
-    "Directories agents may read and write by way of the editor without a question, beside the one a chat was started "
-      .. "in and its `additional_directories`."
+    "Directories agents may read and write through the editor without asking, besides the chat's own directory and "
+      .. "the agent's `additional_directories`."
   ),
   field(
     "plan.directory",
     "string",
     ".cursor/plans",
-    "Where accepted plans are saved, from the workspace; empty: nowhere. One you changed goes to the agent all the same, "
-      .. "in a file that is gone when Neovim ends."
+    "Where accepted plans are saved, relative to the workspace; empty to not save them. A plan you edited is then passed "
+      .. "to the agent in a temporary file."
   ),
-  field("plan.position", "string", "float", "Where a plan is read.", { "float", "split", "tab" }),
+  field("plan.position", "string", "float", "Where plans open.", { "float", "split", "tab" }),
   field(
     "attention.notify",
     "boolean",
     true,
-    "Tell of decisions and finished turns when Neovim or the chat is out of sight."
+    "Notify about decisions and finished turns when Neovim or the chat is not visible."
   ),
   field(
     "attention.terminal",
     "string",
     "off",
-    "Tell the terminal too: by its bell, or by a desktop notification where it knows OSC 9 or OSC 777.",
+    "Notify through the terminal too: its bell, or a desktop notification if it supports OSC 9 or OSC 777.",
     { "off", "bell", "osc9", "osc777" }
   ),
 
@@ -194,17 +220,17 @@ M.schema = {
     "cloud.url",
     "string",
     nil,
-    "Where Cursor's cloud API is, when not where `CURSOR_API_URL` or Cursor says; `demo` is an embedded fake."
+    "The URL of Cursor's cloud API, instead of `CURSOR_API_URL` or the default; `demo` for an offline demo."
   ),
   field(
     "cloud.api_key",
     "key",
     nil,
-    "The key for cloud agents, instead of `CURSOR_API_KEY`: a string, or a list, a command that prints it."
+    "The key for cloud agents, instead of `CURSOR_API_KEY`: a string, or a command (a list) that prints it."
   ),
-  field("cloud.model", "string", nil, "The model of new cloud agents; the account's own choice otherwise."),
+  field("cloud.model", "string", nil, "The model of new cloud agents; defaults to the account's setting."),
   field("cloud.mode", "string", "agent", "The mode of new cloud agents.", { "agent", "plan" }),
-  field("cloud.auto_pr", "boolean", true, "Whether new cloud agents open a pull request when they are done."),
+  field("cloud.auto_pr", "boolean", true, "Whether new cloud agents open a pull request when they finish."),
   field(
     "cloud.mcp",
     "boolean",
@@ -215,52 +241,62 @@ M.schema = {
     "follow.enabled",
     "boolean",
     false,
-    "Show in a window what the agent reads and edits. See `:CursorAgent follow`."
+    "Show what the agent reads and edits in a window. See `:CursorAgent follow`."
   ),
-  field("review.signs", "boolean", true, "Show undecided changes of agents in the code."),
-  field("checkpoints.enabled", "boolean", true, "Keep files as they were before each prompt that changes them."),
-  field("checkpoints.max_mb", "integer", 512, "What checkpoints may take on disk, in MB; the oldest go first."),
-  field("checkpoints.max_days", "integer", 30, "How long checkpoints are kept, in days."),
+  field("review.signs", "boolean", true, "Mark undecided changes in the code."),
+  field("checkpoints.enabled", "boolean", true, "Save the files each prompt changes, as they were before."),
   field(
-    "memory.enabled",
-    "boolean",
-    true,
-    "Store conversations, so that they can be read, searched and continued later."
+    "checkpoints.max_mb",
+    "integer",
+    512,
+    "Maximum size of all checkpoints on disk, in MB; the oldest are deleted first."
   ),
-  field("memory.max_age_days", "integer", 90, "How long a conversation is kept after its last message, in days."),
-  field("memory.max_mb", "integer", 500, "What stored conversations may take on disk, in MB; the oldest go first."),
+  field("checkpoints.max_days", "integer", 30, "How many days to keep checkpoints."),
+  field("memory.enabled", "boolean", true, "Store conversations to read, search and continue them later."),
+  field("memory.max_age_days", "integer", 90, "How many days to keep a conversation after its last message."),
+  field(
+    "memory.max_mb",
+    "integer",
+    500,
+    "Maximum size of all stored conversations, in MB; the oldest are deleted first."
+  ),
 
   field(
     "keymaps.global",
     "prefix",
     false,
     "A prefix for keys that work everywhere: toggle the chat, ask, allow, reject, stop, new chat, chats, review, todos. "
-      .. "`g?` lists them. A table has the `prefix` and single keys by action: "
+      .. "`g?` lists them. A table sets the `prefix` and single keys by action: "
       .. '`{ prefix = "<Leader>a", toggle = "<C-\\\\>" }`.'
   ),
   field(
     "keymaps.waiting.*",
     "keys",
     nil,
-    "Keys that work in every buffer while a decision is on the screen, by action; false for none. Mappings of your own "
-      .. "come back when it is decided."
+    "Keys that work in every buffer while a decision is shown, by action; false for none. Your own mappings are "
+      .. "restored afterwards."
   ),
-  field("keymaps.chat.*", "keys", nil, "Keys of the chat buffer by action; false for none. See `g?`."),
-  field("keymaps.prompt.*", "keys", nil, "Keys of the prompt buffer by action; false for none. See `g?`."),
-  field("keymaps.queue.*", "keys", nil, "Keys of the queue's buffer by action; false for none. See `g?`."),
-  field("keymaps.permission.*", "keys", nil, "Keys of a permission by action; false for none. See `g?`."),
-  field("keymaps.question.*", "keys", nil, "Keys of a question by action; false for none. See `g?`."),
-  field("keymaps.conflict.*", "keys", nil, "Keys of a conflict by action; false for none. See `g?`."),
-  field("keymaps.plan-card.*", "keys", nil, "Keys of a plan's card by action; false for none. See `g?`."),
-  field("keymaps.plan.*", "keys", nil, "Keys of a plan by action; false for none. See `g?`."),
-  field("keymaps.todos.*", "keys", nil, "Keys of the todos by action; false for none. See `g?`."),
-  field("keymaps.log.*", "keys", nil, "Keys of the log by action; false for none. See `g?`."),
-  field("keymaps.reader.*", "keys", nil, "Keys of an output, an explanation or an export by action; false for none."),
-  field("keymaps.subagent.*", "keys", nil, "Keys of a subagent's buffer by action; false for none. See `g?`."),
-  field("keymaps.review.*", "keys", nil, "Keys of the list of changes by action; false for none. See `g?`."),
-  field("keymaps.cloud.*", "keys", nil, "Keys of the list of cloud agents by action; false for none. See `g?`."),
-  field("keymaps.mcp.*", "keys", nil, "Keys of the list of MCP servers by action; false for none. See `g?`."),
-  field("keymaps.code.*", "keys", nil, "Keys in the code, where changes are undecided; false for none. See `g?`."),
+  field("keymaps.chat.*", "keys", nil, "Keys in the chat, by action; false for none. See `g?`."),
+  field("keymaps.prompt.*", "keys", nil, "Keys in the prompt, by action; false for none. See `g?`."),
+  field("keymaps.queue.*", "keys", nil, "Keys in the queue, by action; false for none. See `g?`."),
+  field("keymaps.permission.*", "keys", nil, "Keys on a permission card, by action; false for none. See `g?`."),
+  field("keymaps.question.*", "keys", nil, "Keys on a question card, by action; false for none. See `g?`."),
+  field("keymaps.conflict.*", "keys", nil, "Keys on a conflict card, by action; false for none. See `g?`."),
+  field("keymaps.plan-card.*", "keys", nil, "Keys on a plan's card, by action; false for none. See `g?`."),
+  field("keymaps.plan.*", "keys", nil, "Keys in a plan, by action; false for none. See `g?`."),
+  field("keymaps.todos.*", "keys", nil, "Keys in the todos, by action; false for none. See `g?`."),
+  field("keymaps.log.*", "keys", nil, "Keys in the log, by action; false for none. See `g?`."),
+  field(
+    "keymaps.reader.*",
+    "keys",
+    nil,
+    "Keys in a tool's output, an explanation or an export, by action; false for none."
+  ),
+  field("keymaps.subagent.*", "keys", nil, "Keys in a subagent's buffer, by action; false for none. See `g?`."),
+  field("keymaps.review.*", "keys", nil, "Keys in the list of changes, by action; false for none. See `g?`."),
+  field("keymaps.cloud.*", "keys", nil, "Keys in the list of cloud agents, by action; false for none. See `g?`."),
+  field("keymaps.mcp.*", "keys", nil, "Keys in the list of MCP servers, by action; false for none. See `g?`."),
+  field("keymaps.code.*", "keys", nil, "Keys in files with undecided changes, by action; false for none. See `g?`."),
 }
 
 ---What an option without a default may look like, in Lua.
@@ -520,7 +556,7 @@ local TYPES = {
         if known[name] == nil then
           local names = vim.tbl_keys(known)
           table.sort(names)
-          problems[#problems + 1] = ("there is no icon `%s`; there are %s"):format(name, table.concat(names, ", "))
+          problems[#problems + 1] = ("unknown icon `%s`; expected one of %s"):format(name, table.concat(names, ", "))
         end
       end
       return #problems == 0, problems
@@ -633,7 +669,7 @@ local function meant_instead(name, path, names)
   local place = path:find("^agents%.[^.]+$") and "agents.*" or path
   local here = FOREIGN[place] and FOREIGN[place][name]
   if here then
-    return (": other clients call it so; here it is %s (:help cursor-agent-migrate)"):format(here)
+    return (": that is another plugin's name; here it is %s (:help cursor-agent-migrate)"):format(here)
   end
   local known = vim.tbl_keys(names)
   table.sort(known)
@@ -745,6 +781,7 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@field prompt { autocomplete: boolean, history_size: integer, paste_lines: integer, unsaved: "ask"|"save"|"attach"|"ignore" }
 ---@field prompts table<string, string|{ text: string, description: string? }>
 ---@field policy cursor_agent.policy.Rule[]
+---@field decisions { delay_ms: integer }
 ---@field workspace { root: "auto"|"cwd"|"git"|"lsp"|"start", roots: string[] }
 ---@field plan { directory: string, position: "float"|"split"|"tab" }
 ---@field cloud { url: string?, api_key: (string|string[])?, model: string?, mode: "agent"|"plan", auto_pr: boolean, mcp: boolean }
@@ -804,7 +841,7 @@ function M.get()
     end
   end
   if not config.agents[config.agent] then
-    table.insert(problems, ("option `agent`: there is no `agents.%s`"):format(config.agent))
+    table.insert(problems, ("option `agent`: `agents.%s` does not exist"):format(config.agent))
     config.agent = "cursor"
   end
   wrong_rules = false

@@ -86,14 +86,14 @@ local function check_library()
     local built_from = release.read(root .. "/lib/built-from")
     local source = built_from and release.source_id(root)
     if source and built_from and vim.trim(built_from) ~= source then
-      health.warn("it was built from other sources than those that are here", ":CursorAgent build")
+      health.warn("it was built from different sources", ":CursorAgent build")
     end
   else
     health.error(indented(why or "it could not be loaded"), ":CursorAgent build")
     local triple, none = require("cursor_agent.install.platform").triple()
     health.info("platform: " .. (triple or none or "unknown"))
     local list = release.checksums(root)
-    health.info(list.version and "prebuilt: of release " .. list.version or "prebuilt: none for these sources")
+    health.info(list.version and "prebuilt: release " .. list.version or "prebuilt: none for these sources")
     for _, program in ipairs({ "curl", "wget", "cargo" }) do
       health.info(
         ("%s: %s"):format(program, vim.fn.executable(program) == 1 and vim.fn.exepath(program) or "not found")
@@ -105,7 +105,7 @@ local function check_library()
     { "the headless adapter", "cursor-agent-acp" },
     { "the program for cloud agents", "cursor-agent-cloud" },
     { "the MCP server for cloud agents", "cursor-agent-mcp" },
-    { "the program for agents with an address", "cursor-agent-connect" },
+    { "the program for agents reached by WebSocket", "cursor-agent-connect" },
   }) do
     local path = root .. "/lib/" .. program[2]
     if vim.fn.executable(path) == 0 then
@@ -119,7 +119,7 @@ local function check_options()
   local config = require("cursor_agent.config")
   config.get()
   if #config.problems == 0 then
-    health.ok("no unknown or wrong options")
+    health.ok("all options are valid")
   end
   for _, problem in ipairs(config.problems) do
     health.warn(problem, ":help cursor-agent-options")
@@ -171,7 +171,7 @@ local function check_login(chosen, check)
   local said = check.login()
   if not said then
     if chosen then
-      health.warn(("`%s` did not answer"):format(redact.command(command)), "Run it in a terminal to see what keeps it.")
+      health.warn(("`%s` did not answer"):format(redact.command(command)), "Run it in a terminal to see why.")
     end
   elseif sign_in.is_signed_out(said) then
     if chosen then
@@ -282,7 +282,7 @@ local function check_agents()
   end
   if #missing > 0 then
     health.start("Other agents")
-    health.info("not installed, which is fine: " .. table.concat(missing, ", "))
+    health.info("not installed (optional): " .. table.concat(missing, ", "))
   end
 end
 
@@ -299,7 +299,7 @@ local function check_chats()
         chat.status.needs_login and ":CursorAgent login"
           or chat.status.state == "idle" and ":CursorAgent retry sends the prompt again."
           or ":CursorAgent restart tries again.",
-        ":CursorAgent log shows what was exchanged.",
+        ":CursorAgent log shows the protocol log.",
       })
     else
       health.ok(line)

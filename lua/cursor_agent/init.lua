@@ -89,7 +89,7 @@ local function deferrable(work)
       vim.schedule(function()
         require("cursor_agent.notify").report(work(vim.F.unpack_len(args)))
       end)
-      return nil, "called in a fast event: it runs as soon as the editor may be touched"
+      return nil, "called in a fast event: scheduled to run right after it"
     end
     take_over()
     return work(...)

@@ -81,8 +81,8 @@ on("chat closed", "cursor_agent.files.watch", "on_closed")
 on("chat gone", "cursor_agent.chat.winbar", "redraw_others")
 
 events.on_failure = function(event, problem)
-  local say = event == "action" and "a key could not do what it is for: %s"
-    or ("a change of kind `%s` could not be shown: %%s"):format(event)
+  local say = event == "action" and "an action failed: %s"
+    or ("could not show a change of kind `%s`: %%s"):format(event)
   require("cursor_agent.notify").once(say:format(problem), "error")
 end
 

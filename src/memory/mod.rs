@@ -144,14 +144,14 @@ impl Memory {
                 recalled
             }
             Err(Error::Busy(_)) => {
-                let why = "this conversation is open in another Neovim too: what is said here is stored in a file of its own";
+                let why = "this conversation is also open in another Neovim; what is said here is stored in a separate file";
                 read_only(path, why.to_owned())
             }
             Err(Error::Io { source, .. }) => {
                 let dir = path.parent().unwrap_or(path);
                 if can_write(dir) {
                     let why = format!(
-                        "the file of this conversation cannot be written ({source}): what is said here is stored in a file of its own"
+                        "could not write the file of this conversation ({source}); what is said here is stored in a separate file"
                     );
                     return read_only(path, why);
                 }
@@ -206,7 +206,7 @@ fn can_write(dir: &Path) -> bool {
 
 fn broken(error: &Error) -> Recalled {
     Recalled {
-        notice: Some(format!("the stored conversation cannot be shown: {error}")),
+        notice: Some(format!("could not show the stored conversation: {error}")),
         ..Recalled::default()
     }
 }
@@ -226,7 +226,7 @@ fn recalled(contents: Contents, goes_on: bool, notice: Option<String>) -> Recall
     let mut notices: Vec<String> = notice.into_iter().collect();
     if torn {
         notices.push(
-            "Neovim ended while this conversation was written: its last moment is missing"
+            "Neovim exited while this conversation was being written: the last few messages may be missing"
                 .to_owned(),
         );
     }
@@ -250,7 +250,9 @@ fn prune(shelf: &Shelf, limits: Limits) {
     if gone > 0 {
         crate::log::write(
             "info",
-            &format!("{gone} stored conversations were too old or too much and are gone"),
+            &format!(
+                "deleted {gone} stored conversations that were too old or over the size limit"
+            ),
         );
     }
 }

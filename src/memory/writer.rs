@@ -192,11 +192,11 @@ impl<S: Source> Writer<S> {
             Error::Io { source, .. } => source.to_string(),
             other => other.to_string(),
         };
-        crate::log::write("warn", &format!("a conversation cannot be stored: {error}"));
+        crate::log::write("warn", &format!("could not store a conversation: {error}"));
         if !self.told.contains(&why) {
             self.told.push(why);
             self.source.tell(format!(
-                "conversations cannot be stored: {error}\n  the chat goes on, and storing it is tried again after each turn"
+                "could not store conversations: {error}\n  the chat continues; storing is tried again after each turn"
             ));
         }
     }

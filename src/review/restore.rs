@@ -159,7 +159,7 @@ impl Review {
             let Some(then) = &preview.then else {
                 done.kept.push(path.to_owned());
                 done.failed
-                    .push(format!("{}: what it was is not known", path.display()));
+                    .push(format!("{}: its earlier text is unknown", path.display()));
                 continue;
             };
             if (preview.touched || unsaved) && !what.force {

@@ -153,7 +153,7 @@ end)
 T.case("@terminal attaches the last output of a terminal", OPTS, function(nvim)
   local agent = start(nvim)
   nvim:keys("why @terminal<C-s>")
-  wait_said(nvim, "there is no terminal in this Neovim")
+  wait_said(nvim, "no terminal in this Neovim")
   nvim:lua([[
     vim.cmd("tabnew")
     _G.term = vim.api.nvim_get_current_buf()
@@ -242,11 +242,11 @@ T.case("a clipboard with a JPEG, with text, too large or without a program", OPT
 
   programs_are(nvim, { xclip = { 'echo "Error: target image/png not available" >&2; exit 1' } })
   nvim:keys("<M-v>")
-  wait_said(nvim, "there is no image on the clipboard (xclip: Error: target image/png not available)")
+  wait_said(nvim, "no image on the clipboard (xclip: Error: target image/png not available)")
 
   programs_are(nvim, { pngpaste = { "echo plain text" } })
   nvim:keys("hello @clipboard<C-s>")
-  wait_said(nvim, "there is no image on the clipboard")
+  wait_said(nvim, "no image on the clipboard")
   nvim:wait(function()
     return prompt_text(nvim) == "hello @clipboard"
   end, "the prompt to come back")
@@ -264,11 +264,11 @@ T.case("a clipboard that does not answer keeps nothing from being typed", OPTS, 
   start(nvim)
   programs_are(nvim, { ["wl-paste"] = { "exec sleep 60" } })
   nvim:keys("see @clipboard <C-s>")
-  nvim:wait_screen("waits for the clipboard")
+  nvim:wait_screen("waiting for the clipboard")
   nvim:keys("a draft")
   nvim:wait_screen("a draft")
   wait_said(nvim, "it took more than 5 s")
-  wait_said(nvim, "the prompt that was not sent is in the history")
+  wait_said(nvim, "the unsent prompt is in the history")
 end)
 
 T.case("images dropped or pasted as paths are attached, and undo makes them text again", OPTS, function(nvim)
@@ -297,7 +297,7 @@ T.case("images dropped or pasted as paths are attached, and undo makes them text
   becomes(nvim.dir .. "/My shot.png", spaced)
   becomes("file://" .. nvim.dir .. "/My%20shot.png", spaced)
   becomes("'" .. nvim.dir .. "/it'\\''s.png' shots/one.png", "@" .. nvim.dir .. "/it's.png @shots/one.png")
-  wait_said(nvim, "2 images are attached to the prompt; u takes that back")
+  wait_said(nvim, "2 images are attached to the prompt; u undoes that")
   nvim:keys(" what?<C-s>")
   nvim:wait_turns(1)
   T.eq(
@@ -399,7 +399,7 @@ T.case("@symbol: attaches what a language server knows, here or elsewhere in the
   nvim:wait_turns(2)
   T.eq(shown(nvim), { "@symbol:long (first 500 of 2,000 lines)" })
   nvim:keys("@symbol:nowhere <C-e>why<C-s>")
-  wait_said(nvim, "there is no symbol nowhere: no language server knows it")
+  wait_said(nvim, "no symbol nowhere: no language server knows it")
   nvim:wait(function()
     return prompt_text(nvim):find("@symbol:nowhere", 1, true) ~= nil
   end, "the prompt to come back")
@@ -435,5 +435,5 @@ T.case("an address is attached as a link, and nothing is fetched", OPTS, functio
   nvim:wait_turns(2)
   T.eq(sent(agent, 2)[2].uri, "https://example.org/")
   nvim:lua_later("vim.cmd('stopinsert | CursorAgent context https://example.org/' .. ('x'):rep(3000))")
-  wait_said(nvim, "an address of at most 2 KB can be attached")
+  wait_said(nvim, "at most 2 KB can be attached")
 end)

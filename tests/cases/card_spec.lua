@@ -209,3 +209,16 @@ T.case("another chat that asks is named, also where the column is narrow", { wid
   nvim:wait_screen('chat "Fix the parser"')
   expect_in_column(nvim)
 end)
+
+T.case("a chat made in the background asks in the column of the one on the screen", { width = 100 }, function(nvim)
+  nvim:use(T.agent({ turns = { { { text = "Hello.\n" } }, { asks("ls") } } }))
+  nvim:prompt("one")
+  nvim:wait_screen("Hello.")
+  nvim:lua([[
+    local agent = require("cursor_agent")
+    agent.prompt("two", { session = agent.new({ open = false }), open = false })
+  ]])
+  nvim:wait_screen("$ ls")
+  nvim:wait_screen('chat "two"')
+  nvim:wait_screen("│╭ test asks to run a command")
+end)

@@ -527,8 +527,77 @@ T.case("a tool call that changes very many files shows some diffs and counts the
   -- Six diffs of 20 lines, then the names of twelve files.
   nvim:wait_screen("src/f07.txt  +10 -10")
   nvim:wait_screen("src/f18.txt  +10 -10")
-  nvim:wait_screen("42 files more")
+  nvim:wait_screen("42 more files")
   nvim:cmd("wincmd k")
   nvim:keys("<Esc>Go")
   nvim:wait("vim.fn.search('new 10 of 60', 'nw') > 0", "all of them in a buffer of their own")
+end)
+
+T.case("a state right of a line is whole, wherever the line wraps", { width = 80, height = 70 }, function(nvim)
+  local steps, count = {}, 0
+  for length = 8, 40, 2 do
+    count = count + 1
+    steps[#steps + 1] = {
+      permission = {
+        toolCall = { toolCallId = "t" .. length, title = ("`run %s end`"):format(("x"):rep(length)), kind = "execute" },
+      },
+      wait = false,
+      name = "t" .. length,
+    }
+  end
+  for length = 8, 40, 2 do
+    steps[#steps + 1] = { join = "t" .. length }
+  end
+  nvim:use(T.agent({ turns = { steps } }))
+  nvim:prompt("go")
+  nvim:wait(function()
+    return nvim:lua("return #require('cursor_agent').pending()") == count
+  end, "all of them")
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc><C-w>kgg")
+  nvim:lua("vim.api.nvim_win_set_height(0, 60)")
+  nvim:wait(function()
+    local _, whole = table.concat(nvim:screen(), "\n"):gsub("needs approval ", "")
+    return whole >= count - 1
+  end, "each state")
+end)
+
+T.case("a folded run whose line is too long shows how it ended, and how long it took", { width = 80 }, function(nvim)
+  local function run(id, exit_code, pause)
+    local title = ("`cargo run --example %s`"):format(("a-long-name "):rep(5))
+    return {
+      {
+        update = { sessionUpdate = "tool_call", toolCallId = id, title = title, kind = "execute", status = "pending" },
+      },
+      { wait_ms = pause },
+      {
+        update = {
+          sessionUpdate = "tool_call_update",
+          toolCallId = id,
+          status = exit_code == 0 and "completed" or "failed",
+          rawOutput = { exitCode = exit_code, stdout = "one\ntwo\n" },
+        },
+      },
+    }
+  end
+  local steps = {}
+  for id, one in ipairs({ { 0, 1300 }, { 101, 1300 }, { 7, 0 } }) do
+    vim.list_extend(steps, run("t" .. id, one[1], one[2]))
+  end
+  steps[#steps + 1] = { text = "Done." }
+  nvim:use(T.agent({ turns = { steps } }))
+  nvim:prompt("go")
+  nvim:wait_screen("Done.")
+  nvim:cmd("CursorAgent open")
+  nvim:keys("<Esc><C-w>kzM")
+  for _, window in ipairs({ "the chat", "another window" }) do
+    nvim:wait_screen("…  exit 101  1.")
+    nvim:wait(function()
+      return table.concat(nvim:screen(), "\n"):find("…  exit 7 ", 1, true)
+    end, "the exit code of a short run, from " .. window)
+    nvim:keys("<C-w>h")
+  end
+  nvim:keys("<C-w>lzR")
+  nvim:wait_screen_without("…  exit")
+  nvim:wait_screen("exit 101")
 end)

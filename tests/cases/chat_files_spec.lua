@@ -271,7 +271,7 @@ T.case("unsaved text in a very large file is named and kept, and never attached"
   nvim:wait_turns(2)
   local said = nvim:messages():gsub("\n", " "):gsub("  +", " ")
   T.contains(said, "the agent changed big.txt on disk; your unsaved changes are untouched")
-  T.contains(said, "`:w!` there writes yours, `:e!` takes the agent's")
+  T.contains(said, "in its buffer, `:w!` writes yours, `:e!` takes the agent's")
   T.eq(nvim:lua("return vim.fn.getbufline('big.txt', 1)[1]"), "mine")
 end)
 

@@ -148,9 +148,9 @@ T.case("a call about very many places shows some of them, and all on demand", OP
       content = { content("\27[31mred\27[0m") },
     }),
   })
-  nvim:wait_screen("187 places more")
+  nvim:wait_screen("187 more places")
   T.ok(nvim:api("nvim_buf_line_count", 0) < 30, "it stays compact")
-  nvim:keys("gg/places more<CR><CR>")
+  nvim:keys("gg/more places<CR><CR>")
   nvim:wait("vim.fn.getline('$') == 'f200.lua:200'", "all of them")
   nvim:keys("q")
   T.eq(nvim:lua("return vim.bo.filetype"), "cursoragent", "back where it was asked for")

@@ -171,14 +171,14 @@ T.case("long output keeps its ends and says how much is left out", function()
   local block = draw({ kind = "execute", title = "`seq 20`", content = { { type = "text", text = text } } })
   T.eq(
     block.lines,
-    { "✓ Run    seq 20", "  │ 1", "  │ 2", "  │ 3", "  │ ▸ 15 lines more", "  │ 19", "  │ 20" }
+    { "✓ Run    seq 20", "  │ 1", "  │ 2", "  │ 3", "  │ ▸ 15 more lines", "  │ 19", "  │ 20" }
   )
   T.eq(block.targets[4], { output = true })
   T.eq(block.closed, true)
   local preview = { type = "text", head = { "1", "2", "3", "4", "5", "6" }, tail = { "19", "20" }, lines = 20 }
   T.eq(draw({ kind = "execute", title = "`seq 20`", content = { preview } }).lines, block.lines, "of a preview")
   local read = draw({ kind = "read", title = "x", content = { preview } })
-  T.eq(read.lines, { "✓ Read   x", "  │ 1", "  │ 2", "  │ 3", "  │ 4", "  │ 5", "  │ ▸ 15 lines more" })
+  T.eq(read.lines, { "✓ Read   x", "  │ 1", "  │ 2", "  │ 3", "  │ 4", "  │ 5", "  │ ▸ 15 more lines" })
   T.eq(draw({ status = "failed", content = { preview } }).closed, false, "what failed is open")
   T.eq(draw({ content = { preview } }, nil, { fold_tools = false }).closed, false)
   T.eq(draw({ title = "x" }).closed, nil, "without details there is nothing to fold")

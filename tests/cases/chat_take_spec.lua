@@ -152,9 +152,9 @@ T.case("exports the conversation as markdown, to a buffer or a file", OPTS, func
   nvim:cmd("CursorAgent export talk.md")
   T.contains(table.concat(vim.fn.readfile(nvim.work .. "/talk.md"), "\n"), "Second answer.")
   nvim:keys(":CursorAgent export talk.md<CR>")
-  nvim:wait_screen("exists already")
+  nvim:wait_screen("already exists")
   nvim:keys(":CursorAgent export nowhere/talk.md<CR>")
-  nvim:wait_screen("cursor-agent: the export was not saved")
+  nvim:wait_screen("cursor-agent: could not save the export")
 end)
 
 T.case("g? lists the keys of the window one is in first", OPTS, function(nvim)
@@ -245,7 +245,7 @@ T.case("an option that is on or off takes the words for it, and no others", OPTS
     end
   end
   local said = nvim:cmd(("CursorAgent option %s maybe"):format(option.id))
-  T.contains(said, option.id .. " is true or false, not maybe")
+  T.contains(said, option.id .. " must be true or false, not maybe")
 end)
 
 T.case("what the user opened stays open when the call is drawn anew, and in a window opened later", OPTS, function(nvim)
@@ -377,7 +377,7 @@ T.case("a code block is taken as it is meant, out of lists, quotations and other
   nvim:cmd("1windo setlocal nomodifiable")
   nvim:cmd("2wincmd w")
   nvim:keys("gp")
-  nvim:wait_screen("new.lua cannot be changed")
+  nvim:wait_screen("new.lua is not modifiable")
 end)
 
 T.case("a block that was left open ends with its message in an export", OPTS, function(nvim)
@@ -510,8 +510,8 @@ T.case("g? lists the keys in the log, in an output and in an export, and q in th
     nvim:wait("vim.bo.filetype == 'cursoragent'", "the chat")
   end
   check(":CursorAgent log<CR>", " In the log", "   f             Show the messages of one method")
-  check("gg2]to", " In an output, an explanation or an export", "   q             Close the window and go back")
-  check(":CursorAgent export<CR>", " In an output, an explanation or an export", "   g?            List the keys")
+  check("gg2]to", " In a tool's output, an explanation or an export", "   q             Close the window and go back")
+  check(":CursorAgent export<CR>", " In a tool's output, an explanation or an export", "   g?            List the keys")
 end)
 
 T.case("an export that was changed is neither closed by q nor written over", OPTS, function(nvim)
@@ -521,14 +521,14 @@ T.case("an export that was changed is neither closed by q nor written over", OPT
   nvim:keys("u")
   T.ok(nvim:lua("return vim.fn.line('$')") > 5, "undoing does not empty it")
   nvim:keys("ggOMy own words<Esc>q")
-  nvim:wait_screen("you have changed this: :w {file} saves it, :q! drops it")
+  nvim:wait_screen("this has changes: :w {file} saves them, :q! discards them")
   T.eq(nvim:lua("return vim.fn.getline(1)"), "My own words")
   nvim:cmd("wincmd l")
   nvim:keys(":CursorAgent export<CR>")
   nvim:wait_screen("you have changed this export")
   T.eq(nvim:lua("return vim.fn.getline(1)"), "My own words")
   nvim:keys(":write<CR>")
-  nvim:wait_screen("say where to: :w {file}")
+  nvim:wait_screen("name a file: :w {file}")
   nvim:keys(":quit<CR>")
   nvim:wait_screen("E37: No write since last change")
   nvim:keys(":write mine.md<CR>")

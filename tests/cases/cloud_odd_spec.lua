@@ -68,7 +68,7 @@ case(
     nvim:keys("f")
     nvim:wait_screen("Follow up: Also the docs")
     nvim:keys("<Esc>x")
-    expect_message(nvim, "“Fix flaky tests” was stopped")
+    expect_message(nvim, "stopped “Fix flaky tests”")
     -- Latin-1, as a file may have it.
     local id = nvim:lua("return require('cursor_agent.cloud.dashboard').current().id")
     nvim:lua([[require("cursor_agent.cloud").run("follow " .. ... .. " caf\xe9 hang")]], id)
@@ -161,7 +161,7 @@ case("what was done is not told as failed because a look at it fails", { "--agen
     },
   })
   nvim:keys("x")
-  expect_message(nvim, "“Fix flaky tests” was stopped")
+  expect_message(nvim, "stopped “Fix flaky tests”")
   -- Followed up, though the agent cannot be looked at afterwards.
   cloud:tell({
     faults = {
@@ -204,7 +204,7 @@ case("handing a chat over takes new files along and says what is not saved", {},
   nvim:wait_screen("repository: https://github.com/acme/app")
   local text = table.concat(nvim:lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"), "\n")
   T.contains(text, "+local fresh = 1")
-  T.contains(text, "a.lua is not saved: the diff has what is on disk")
+  T.contains(text, "a.lua has unsaved changes; the diff is of what is on disk")
   T.ok(not text:find("ignored words", 1, true), "an ignored file was taken along")
   T.eq(git(nvim.work, "status", "--porcelain"), before)
   T.eq(#cloud:tell().agents, 0)
@@ -219,7 +219,7 @@ case("commands that print no key say so, and end with Neovim", { "--agents", "1"
   nvim:wait_screen("`true`, which should print the Cursor API key, printed nothing")
   with("sh", "-c", "echo two words")
   nvim:keys("R")
-  nvim:wait_screen("printed characters that no key has")
+  nvim:wait_screen("printed characters that a key cannot have")
   with("/nonexistent/pass")
   nvim:keys("R")
   nvim:wait_screen("did not start")
@@ -283,7 +283,7 @@ T.case("in the demo every key of the dashboard works", OPTS, function(nvim)
   nvim:keys("qfhang<CR>")
   expect_message(nvim, "sent to “Trailing commas”")
   nvim:keys("x")
-  expect_message(nvim, "“Trailing commas” was stopped")
+  expect_message(nvim, "stopped “Trailing commas”")
   nvim:keys("n")
   nvim:wait_screen("repository: https://github.com/acme/app")
   nvim:keys("GAFix the greeting<Esc>:w<CR>")

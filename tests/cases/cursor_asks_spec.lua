@@ -92,13 +92,13 @@ end)
 
 T.case("a file that is missing, broken, of other types or not a file harms nothing", { width = 120 }, function(nvim)
   for _, one in ipairs({
-    { nil, "not there, so Cursor's defaults hold" },
-    { "{ not json", "cannot be read: not JSON" },
-    { "[]", "cannot be read: not a JSON object" },
+    { nil, "not found, so Cursor's defaults apply" },
+    { "{ not json", ": not JSON" },
+    { "[]", ": not a JSON object" },
     { '{ "approvalMode": 7, "maxMode": "yes" }', "approvalMode not set (allowlist), maxMode off" },
     { '{ "approvalMode": "someday" }', "approvalMode someday" },
     { "", "approvalMode not set (allowlist)" },
-    { (" "):rep(5 * 1024 * 1024), "cannot be read: larger than 4 MiB" },
+    { (" "):rep(5 * 1024 * 1024), ": larger than 4 MiB" },
   }) do
     settings(nvim, one[1])
     T.contains(status(nvim), one[2])
@@ -106,7 +106,7 @@ T.case("a file that is missing, broken, of other types or not a file harms nothi
   end
   local path = settings(nvim, nil)
   vim.fn.system({ "mkfifo", path })
-  T.contains(status(nvim), "cannot be read: not a regular file")
+  T.contains(status(nvim), ": not a regular file")
   nvim:prompt("hello")
   nvim:wait_turns(1)
 end)

@@ -66,9 +66,9 @@ T.case("the tour fails once and works when the prompt is sent again", { width = 
   nvim:wait_screen("This time it worked.")
 
   nvim:prompt("ask")
-  enter(nvim, "Which indentation do you like?")
+  enter(nvim, "Which indentation do you prefer?")
   nvim:keys("s<CR>")
-  enter(nvim, "Which colour is the greeting?")
+  enter(nvim, "Which colour should the greeting be?")
   nvim:keys("2<CR>")
   nvim:wait_turns(3)
   nvim:wait_screen("colour: blue")

@@ -154,7 +154,7 @@ T.case("a slash command with a range, from the API, with a mention", { width = 1
   nvim:lua("require('cursor_agent').prompt('/simplify @a.lua')")
   nvim:wait_turns(3)
   T.eq(prompts(agent), { { "/simplify" }, { "/simplify it" }, { "/simplify @a.lua" } })
-  T.contains(nvim:messages(), "what it mentions is sent as text")
+  T.contains(nvim:messages(), "its mentions are sent as text")
   -- A path is no command, nor is one the agent does not have.
   nvim:lua("require('cursor_agent').prompt('/etc/hosts @a.lua')")
   nvim:lua("require('cursor_agent').prompt('/nosuch @a.lua')")

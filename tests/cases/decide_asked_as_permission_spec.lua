@@ -86,7 +86,7 @@ T.case("s skips it, C cancels it, accept() is refused", { width = 80, height = 2
   enter(nvim)
   T.eq(nvim:lua("return (require('cursor_agent').accept())"), nil)
   nvim:keys("s")
-  nvim:wait_screen("Skip, because")
+  nvim:wait_screen("Reason for skipping")
   nvim:keys("<CR>")
   T.eq(outcome(nvim, agent), { outcome = "selected", optionId = "__ask_question_skip__" })
   nvim:wait_turns(1)

@@ -28,7 +28,7 @@ T.case(
     nvim:wait("#_G.opened == 1", "the image to be opened")
     T.eq(nvim:lua("return _G.opened"), { path })
     nvim:keys("gggx")
-    nvim:wait_screen("there is no file or address here")
+    nvim:wait_screen("no file or URL under the cursor")
   end
 )
 

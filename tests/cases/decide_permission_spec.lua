@@ -82,7 +82,7 @@ local function move_clock(nvim, ms)
           return _G.stopped_clock
         end
       end
-      _G.stopped_clock = _G.stopped_clock + (... or require("cursor_agent.decide").SETTLE_MS + 10) * 1e6
+      _G.stopped_clock = _G.stopped_clock + (... or 310) * 1e6
     ]],
     ms
   )
@@ -240,9 +240,9 @@ T.case("a key whose kind is not offered says so and answers nothing", function(n
   nvim:cmd("CursorAgent decisions")
   settle(nvim)
   nvim:keys("R")
-  nvim:wait_screen("│ test does not offer to reject always here")
+  nvim:wait_screen("│ test has no option to reject always here")
   nvim:keys("7")
-  nvim:wait_screen("│ test offers 3 options here")
+  nvim:wait_screen("│ test has 3 options here")
   T.eq(outcomes(agent), {})
   nvim:keys("3")
   wait_outcomes(nvim, agent, { "reject-once" })
@@ -531,7 +531,7 @@ T.case("the user's own keys answer from anywhere, in Insert mode too", { width =
   ]])
   nvim:prompt("go", { open = false })
   nvim:wait_screen("$ first")
-  nvim:wait_screen("<leader>y allow · <leader>n reject · :CursorAgent decisions more")
+  nvim:wait_screen("<leader>y allow · <leader>n reject · :CursorAgent decisions")
   settle(nvim)
   nvim:keys(" y")
   nvim:wait_screen("$ second")
@@ -800,12 +800,12 @@ T.case("rejecting with a message sends it as the next prompt, before what is que
   nvim:cmd("CursorAgent decisions")
   settle(nvim)
   nvim:keys("e")
-  nvim:wait_screen("Reject, and say: ")
+  nvim:wait_screen("Reject with a reason: ")
   nvim:keys("<Esc>")
-  nvim:wait_screen_without("Reject, and say: ")
+  nvim:wait_screen_without("Reject with a reason: ")
   T.eq(outcomes(agent), {}, "no text, no answer")
   nvim:keys("e")
-  nvim:wait_screen("Reject, and say: ")
+  nvim:wait_screen("Reject with a reason: ")
   nvim:keys("use make clean<CR>")
   nvim:wait_turns(3)
   T.eq(outcomes(agent), { "reject-once" })
@@ -871,7 +871,7 @@ T.case("an agent that dies leaves no decision behind", { width = 90 }, function(
   nvim:wait_screen_without("$ first")
   T.eq(nvim:lua("return require('cursor_agent').pending()"), {})
   nvim:keys(":CursorAgent accept<CR>")
-  nvim:wait_screen("nothing waits for a decision")
+  nvim:wait_screen("nothing needs a decision")
 end)
 
 T.case("quitting the editor answers as cancelled", { width = 90 }, function(nvim)

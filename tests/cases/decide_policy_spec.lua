@@ -62,7 +62,7 @@ T.case("a rule never answers for good: without a way to allow once the user is a
   nvim:use(agent, { policy = { { action = "allow" } } })
   nvim:prompt("go", { open = false })
   nvim:wait_screen("$ ls")
-  T.contains(nvim:lua("return select(2, require('cursor_agent').accept())"), "does not offer to allow once")
+  T.contains(nvim:lua("return select(2, require('cursor_agent').accept())"), "has no option to allow once")
   T.eq(outcomes(agent), {})
 end)
 

@@ -157,7 +157,7 @@ T.case('backend = "headless" does not try acp', { width = 120 }, function(nvim)
   send(nvim, "hello")
   T.eq(nvim:texts("agent"), { "Hello there." })
   -- What it says of Cursor holds for this mode.
-  T.contains(table.concat(nvim:texts("notice"), "\n"), "MCP tools are rejected unless Cursor's allowlist has them")
+  T.contains(table.concat(nvim:texts("notice"), "\n"), "MCP tools are rejected unless they are on Cursor's allowlist")
   T.eq(count(nvim, "has no `acp`"), 0)
   local made = calls(nvim)
   for _, call in ipairs(made) do

@@ -245,6 +245,7 @@ T.case("the table of agents is that of the presets, and every agent's install co
     return vim.tbl_filter(function(name) return not presets.abilities[name] end, vim.tbl_keys(presets.agents))
   ]])
   T.eq(untried, {})
+  local readme = read("README.md")
   local abilities = assert(help:find("*cursor-agent-agents-abilities*", 1, true))
   local can = help:sub(abilities, assert(help:find("\n<", abilities, true)) + 1)
   local companions = assert(help:find("*cursor-agent-companions*", 1, true))
@@ -258,8 +259,14 @@ T.case("the table of agents is that of the presets, and every agent's install co
     T.contains(line, row.command)
     T.contains(line, row.login)
     T.ok(#row.can > 0 and can:match("\n    " .. vim.pesc(row.name) .. " +" .. vim.pesc(row.can) .. "\n"), row.name)
+    local in_readme = readme:match("\n| `" .. vim.pesc(row.name) .. "` |[^\n]*") or ""
+    T.ok(in_readme ~= "", row.name .. " is not in the README")
     if row.install ~= "comes with the plugin" then
       T.contains(help, "Install: `" .. row.install .. "`")
+    end
+    -- The adapter comes with the plugin; what it adapts is installed as for `cursor`.
+    if row.install ~= "comes with the plugin" and row.name ~= "cursor-headless" then
+      T.contains((in_readme:gsub("\\|", "|")), row.install)
     end
   end
 end)

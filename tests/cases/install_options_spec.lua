@@ -33,7 +33,7 @@ for client, case in pairs(OTHERS) do
     T.eq(#found, #case[2], table.concat(found, "\n"))
     for _, name in ipairs(case[2]) do
       local text = table.concat(found, "\n")
-      T.contains(text, ("unknown option %s: other clients call it so; here it is `"):format(name))
+      T.contains(text, ("unknown option %s: that is another plugin's name; here it is `"):format(name))
     end
   end)
 end
@@ -42,7 +42,7 @@ T.case("a program and its arguments as other editors write them", function(child
   local found = problems(child, [[{ agents = { mine = { command = "agent", args = { "acp" } } } }]])
   T.eq(found, {
     'option `agents.mine.command`: expected a list of strings, such as { "agent", "acp" }, got string',
-    "unknown option `agents.mine.args`: other clients call it so; here it is `command`, after the program "
+    "unknown option `agents.mine.args`: that is another plugin's name; here it is `command`, after the program "
       .. "(:help cursor-agent-migrate)",
   })
 end)
@@ -70,7 +70,7 @@ end)
 T.case("an icon that does not exist is named", function(child)
   local found = problems(child, [[{ chat = { icons = { user = ">", usr = "x" } } }]])
   T.eq(#found, 1)
-  T.contains(found[1], "option `chat.icons`: there is no icon `usr`; there are ")
+  T.contains(found[1], "option `chat.icons`: unknown icon `usr`; expected one of ")
   T.eq(problems(child, [[{ chat = { icons = { user = ">" } } }]]), {})
   T.eq(#problems(child, [[{ chat = { icons = "emoji" } }]]), 1)
 end)

@@ -85,7 +85,7 @@ case("a library that is built for this version is kept", function(child, plugin)
   local before = plugin:inode("lib/cursor_agent.so")
   local result = plugin:build(child)
   T.ok(result.ok, result.error)
-  T.eq(result.said, { "the library is built for this version already" })
+  T.eq(result.said, { "the library is already up to date" })
   T.eq(plugin:inode("lib/cursor_agent.so"), before)
 end)
 
@@ -102,7 +102,7 @@ case("the release's files are downloaded, checked, tried and installed", functio
   T.eq(result.said[#result.said], "the prebuilt library is installed")
   expect_installed(plugin)
   -- The second run finds it.
-  T.eq(plugin:build(child).said, { "the library is built for this version already" })
+  T.eq(plugin:build(child).said, { "the library is already up to date" })
 end)
 
 if WGET ~= "" then
@@ -221,7 +221,7 @@ case("sources that changed since the release are not served by it", function(chi
   server:close()
   T.eq(result.ok, false)
   T.eq(server.asked, {})
-  T.contains(result.error, "was built from other sources than these")
+  T.contains(result.error, "was built from different sources")
 end)
 
 case("an address without TLS is refused", function(child, plugin)
@@ -237,7 +237,7 @@ case("without a release and cargo, one message names both and what to do", funct
   Plugin.programs(child, { curl = CURL })
   local result = plugin:build(child)
   T.eq(result.ok, false)
-  T.contains(result.error, "The prebuilt library: these sources are of no release")
+  T.contains(result.error, "The prebuilt library: these sources are not from a release")
   T.contains(result.error, "cargo build: cargo is not installed")
   T.contains(result.error, "install Rust (https://rustup.rs), then run `:CursorAgent build`")
 end)
@@ -273,8 +273,8 @@ end)
 
 ---Makes the copy one for which the library that was built is the wrong one.
 local UNFIT = {
-  version = { "Cargo.toml", '\nversion = "', '\nversion = "9.', "it is of version" },
-  interface = { "lua/cursor_agent/bridge/native.lua", "ABI = ", "ABI = 9", "it speaks interface" },
+  version = { "Cargo.toml", '\nversion = "', '\nversion = "9.', "it is version" },
+  interface = { "lua/cursor_agent/bridge/native.lua", "ABI = ", "ABI = 9", "its interface is version" },
 }
 for what, edit in pairs(UNFIT) do
   case(("a library of another %s is neither kept nor installed"):format(what), function(child, plugin)
@@ -332,7 +332,7 @@ case("build.lua works by itself, and its exit code tells", function(child, plugi
   local run =
     child:lua("return vim.system({ vim.v.progpath, '--clean', '-l', ... }):wait()", plugin.root .. "/build.lua")
   T.eq(run.code, 0)
-  T.contains(run.stderr .. run.stdout, "the library is built for this version already")
+  T.contains(run.stderr .. run.stdout, "the library is already up to date")
   os.remove(plugin.root .. "/lib/cursor_agent.so")
   run = child:lua("return vim.system({ vim.v.progpath, '--clean', '-l', ... }):wait()", plugin.root .. "/build.lua")
   T.eq(run.code, 1)
@@ -359,14 +359,14 @@ case(":CursorAgent build says when a new Neovim is needed, and what it does not 
   plugin:install_built()
   plugin:load(child)
   child:keys(":CursorAgent build<CR>")
-  expect_message(child, "built for this version already")
+  expect_message(child, "already up to date")
   T.ok(child:lua("return require('cursor_agent.bridge.native').get() ~= nil"))
   local before = plugin:inode("lib/cursor_agent.so")
   child:keys(":CursorAgent build cargo<CR>")
   expect_message(child, "restart Neovim to use it")
   T.ok(plugin:inode("lib/cursor_agent.so") ~= before, "the file in use was written to")
   child:keys(":CursorAgent build by-magic<CR>")
-  expect_message(child, 'there is no way "by-magic"')
+  expect_message(child, 'unknown method "by-magic"')
   T.eq(child:lua("return vim.fn.getcompletion('CursorAgent build ', 'cmdline')"), { "prebuilt", "cargo" })
 end)
 

@@ -76,11 +76,28 @@ T.case(
     nvim:wait_state("idle")
     nvim:keys("<Esc>")
     does("review the changes", "gh")
+    nvim:wait_screen("no undecided changes")
     does("list the chats", "gc")
-    nvim:keys("<Esc><Esc>")
+    nvim:wait_screen("no other chats")
     nvim:cmd("CursorAgent open")
     nvim:keys("<Esc>")
     does("start a new chat", "<F6>")
     nvim:wait("#require('cursor_agent.chat.registry').all() == 2", "a new chat")
   end
 )
+
+T.case("no plugin in the table takes fewer keys", function()
+  local rows = 0
+  for line in io.lines(T.root .. "/doc/keys.md") do
+    local cells = vim.split(line, " | ", { plain = true })
+    local ours = tonumber((cells[2] or ""):match("^(%d+):"))
+    if ours then
+      rows = rows + 1
+      for i = 3, #cells do
+        local theirs = tonumber(cells[i]:match("^(%d+)"))
+        T.ok(not theirs or ours <= theirs, line)
+      end
+    end
+  end
+  T.eq(rows, 10)
+end)

@@ -38,7 +38,7 @@ T.case("saved without secrets, and played back", { width = 120 }, function(nvim)
   T.contains(saved, "The answer.")
   vim.fn.writefile({ "mine" }, nvim.work .. "/mine.txt")
   nvim:keys("<Esc>:CursorAgent log save mine.txt<CR>")
-  nvim:wait_screen("mine.txt exists already")
+  nvim:wait_screen("mine.txt already exists")
   T.eq(vim.fn.readfile(nvim.work .. "/mine.txt"), { "mine" })
   nvim:lua(
     [[
@@ -86,5 +86,5 @@ T.case("what MCP servers are given is on no screen and in no file", { width = 16
   local saved = nvim:lua("return table.concat(vim.fn.readfile('saved.jsonl'), '\\n')")
   T.contains(saved, "connecting with •••")
   T.ok(not saved:find("hunter2", 1, true), "the saved log has it")
-  T.contains(nvim:cmd("CursorAgent log save /dev/null/here/saved.jsonl"), "the log was not saved")
+  T.contains(nvim:cmd("CursorAgent log save /dev/null/here/saved.jsonl"), "could not save the log")
 end)

@@ -140,8 +140,8 @@ T.case("with several ways to log in none is tried unasked: the user is asked whi
   choose(nvim, 1)
   nvim:cmd("CursorAgent login")
   -- One that failed says so, and what else there is.
-  wait_message(nvim, "did not log in by Account: the window was closed")
-  T.contains(nvim:messages(), "has other ways: API key · Device code")
+  wait_message(nvim, "with Account: the window was closed")
+  T.contains(nvim:messages(), "offers other ways: API key · Device code")
   T.eq(nvim:lua("return _G.asked.prompt"), "Log in to test by")
   T.eq(nvim:lua("return _G.asked.ways[1]"), "Account · In a browser")
   T.eq(nvim:status().queued, 1)
@@ -237,8 +237,8 @@ T.case("a login in a terminal that fails names the other ways", { width = 120 },
   choose(nvim, 4)
   nvim:cmd("CursorAgent login")
   wait_message(nvim, "`false` ended with exit code 1")
-  T.contains(nvim:messages(), "has other ways: Account · API key · Device code")
-  T.contains(nvim:cmd("CursorAgent login nothing"), "test has no login `nothing`")
+  T.contains(nvim:messages(), "offers other ways: Account · API key · Device code")
+  T.contains(nvim:cmd("CursorAgent login nothing"), "test has no login method `nothing`")
 end)
 
 T.case("without a chat an agent with no login command says where to log in", { width = 120 }, function(nvim)

@@ -20,9 +20,98 @@ local QUESTION = {
   },
 }
 
----@type table<string, { steps: table[], waits: string }>
+local PLAN = {
+  method = "cursor/create_plan",
+  params = {
+    toolCallId = "c",
+    name = "Trailing commas",
+    overview = "Let lists end with a comma.",
+    plan = "1. Eat a comma after each item.\n2. Test it.\n",
+    todos = { { id = "1", content = "Change the list rule", status = "pending" } },
+  },
+}
+
+local CODE = 'local M = {}\n\nfunction M.list()\n  return { "a", "b" }\nend\n\nreturn M\n'
+local NEW = CODE:gsub('"b" }', '"b", "c" }')
+
+---@param id string
+---@param fields table
+---@param done? table
+---@return table step, table step
+local function tool(id, fields, done)
+  local first = vim.tbl_extend("force", { sessionUpdate = "tool_call", toolCallId = id, status = "pending" }, fields)
+  local last =
+    vim.tbl_extend("force", { sessionUpdate = "tool_call_update", toolCallId = id, status = "completed" }, done or {})
+  return { update = first }, { update = last }
+end
+
+---@param text string
+---@return table[]
+local function content(text)
+  return { { type = "content", content = { type = "text", text = text } } }
+end
+
+local function diff()
+  return { { type = "diff", path = "a.lua", oldText = CODE, newText = NEW } }
+end
+
+---@return table[] steps
+local function tools()
+  local read, was_read =
+    tool("r", { title = "Read a.lua", kind = "read", locations = { { path = "a.lua", line = 1 } } })
+  local edit, edited = tool("e", { title = "Edit a.lua", kind = "edit", locations = { { path = "a.lua" } } }, {
+    content = diff(),
+  })
+  local output = "error: unused variable: `item`\n"
+  for i = 1, 30 do
+    output = output .. ("line %d of the output\n"):format(i)
+  end
+  local run, ran = tool("x", { title = "`cargo clippy --all-targets --workspace`", kind = "execute" }, {
+    status = "failed",
+    content = content(output),
+    rawOutput = { exitCode = 101 },
+  })
+  return {
+    { thought = "Commas are never eaten." },
+    { wait_ms = 1300 },
+    { text = "I'll look at the list rule first.\n" },
+    read,
+    was_read,
+    edit,
+    edited,
+    run,
+    { wait_ms = 1300 },
+    ran,
+    { text = "Clippy fails." },
+  }
+end
+
+---@type table<string, { steps: table[], waits: string, act?: fun(nvim: harness.Child), prompt?: false }>
 local STATES = {
   answer = { steps = { { text = ANSWER } }, waits = "Done." },
+  empty = {
+    steps = {},
+    prompt = false,
+    waits = "all keys",
+    act = function(nvim)
+      nvim:wait_state("idle")
+    end,
+  },
+  running = {
+    steps = {
+      { text = "I'll run the tests.\n" },
+      (tool("t", { title = "`cargo test`", kind = "execute", status = "in_progress" })),
+      { wait_cancel = true },
+    },
+    waits = "cargo test",
+    act = function(nvim)
+      nvim:cmd("CursorAgent open")
+      nvim:keys("And the docs<C-s>")
+      nvim:wait_screen("1 queued")
+      nvim:keys("<Esc>")
+    end,
+  },
+  tools = { steps = tools(), waits = "Clippy fails." },
   permission = {
     steps = {
       { text = "I will run the tests.\n" },
@@ -30,7 +119,67 @@ local STATES = {
     },
     waits = "<M-y> allow",
   },
+  ["permission-long"] = {
+    steps = {
+      {
+        permission = {
+          toolCall = {
+            toolCallId = "t",
+            title = "`rm -rf target/debug/incremental && cargo build --release --locked && cargo test --workspace`",
+            kind = "execute",
+          },
+        },
+      },
+    },
+    waits = "<M-y> allow",
+  },
   question = { steps = { { request = QUESTION, wait = true } }, waits = "JSON lines" },
+  plan = {
+    steps = { { request = PLAN, wait = true } },
+    waits = "proposes a plan",
+    act = function(nvim)
+      nvim:cmd("CursorAgent decisions")
+      nvim:wait_card()
+      nvim:keys("<CR>")
+      nvim:wait("vim.bo.filetype == 'markdown'", "the plan")
+    end,
+  },
+  todos = {
+    steps = {
+      {
+        update = {
+          sessionUpdate = "plan",
+          entries = {
+            { content = "Read the grammar", priority = "medium", status = "completed" },
+            { content = "Change the list rule", priority = "medium", status = "in_progress" },
+            { content = "Test it", priority = "medium", status = "pending" },
+          },
+        },
+      },
+      { text = "On it." },
+    },
+    waits = "On it.",
+  },
+  failed = {
+    steps = { { text = "I'll look.\n" }, { error = { code = -32603, message = "The model is overloaded" } } },
+    waits = "The model is overloaded",
+  },
+  review = {
+    steps = {
+      (tool("e", { title = "Edit a.lua", kind = "edit", status = "in_progress", locations = { { path = "a.lua" } } })),
+      { wait_ms = 300 },
+      { write_file = { path = "a.lua", text = NEW } },
+      (select(2, tool("e", {}, { content = diff() }))),
+      { text = "Done." },
+    },
+    waits = "Done.",
+    act = function(nvim)
+      nvim:wait_state("idle")
+      nvim:wait("#require('cursor_agent').hunks() == 1", "a change")
+      nvim:keys("gg]h")
+      nvim:wait_screen("<M-k> keep")
+    end,
+  },
 }
 
 for name, state in vim.spairs(STATES) do
@@ -38,13 +187,20 @@ for name, state in vim.spairs(STATES) do
     for _, ground in ipairs({ "dark", "light" }) do
       T.case(
         ("%s at %d columns, %s"):format(name, width, ground),
-        { width = width, height = 32, files = { ["a.lua"] = "return {}\n" } },
+        { width = width, height = 32, files = { ["a.lua"] = CODE } },
         function(nvim)
           nvim:cmd("set background=" .. ground)
           nvim:use(T.agent({ turns = { state.steps } }))
           nvim:cmd("edit a.lua")
-          nvim:prompt("Make the parser accept trailing commas")
+          if state.prompt == false then
+            nvim:cmd("CursorAgent")
+          else
+            nvim:prompt("Make the parser accept trailing commas")
+          end
           nvim:wait_screen(state.waits)
+          if state.act then
+            state.act(nvim)
+          end
           nvim:expect_screen(("look-%s-%d-%s"):format(name, width, ground))
         end
       )

@@ -16,11 +16,13 @@ local function look(lines, opts)
   local marks = markdown.marks(lines, { room = opts.room or 60, icons = icons, open = opts.open or false })
   local shown = {} ---@type string[]
   for row, line in ipairs(lines) do
-    local inserted, hidden, over = {}, {}, {}
+    local inserted, hidden, over, fixed = {}, {}, {}, {}
     for _, mark in ipairs(marks) do
       local o = mark.opts
       if mark.row == row - 1 and o.virt_text_pos == "inline" then
         inserted[mark.col] = (inserted[mark.col] or "") .. assert(o.virt_text)[1][1]
+      elseif mark.row == row - 1 and o.virt_text_win_col then
+        fixed[o.virt_text_win_col] = assert(o.virt_text)[1][1]
       elseif mark.row == row - 1 and o.virt_text_pos == "overlay" then
         over[mark.col] = assert(o.virt_text)[1][1]
       elseif mark.row == row - 1 and o.conceal then
@@ -42,7 +44,11 @@ local function look(lines, opts)
         at = at + 1
       end
     end
-    shown[row] = vim.trim(" " .. out) == "" and "" or (out:gsub("%s+$", ""))
+    out = out:gsub("%s+$", "")
+    for col, text in pairs(fixed) do
+      out = out .. (" "):rep(math.floor(col - vim.api.nvim_strwidth(out))) .. text
+    end
+    shown[row] = out
   end
   return shown
 end
@@ -70,6 +76,26 @@ T.case("the columns of a table are aligned, marks that are hidden not counted", 
     look({ "a | b", "--|--", "long cell | c" }),
     { "a         │ b", "├───────────┼───┤", "long cell │ c" }
   )
+end)
+
+T.case("a table that fits without its hidden marks is aligned, and no line of it wraps", function()
+  local lines = {
+    "| rule | line | what it eats |",
+    "|---|---:|:---:|",
+    "| list | 41 | `[` … `]` |",
+    "| expression, the **long** one | 7 | anything |",
+  }
+  local expected = {
+    "│ rule                     │ line │ what it eats │",
+    "├──────────────────────────┼──────┼──────────────┤",
+    "│ list                     │   41 │    [ … ]     │",
+    "│ expression, the long one │    7 │   anything   │",
+  }
+  for room = 51, 56 do
+    T.eq(look(lines, { room = room }), expected, room .. " cells")
+  end
+  -- Where Neovim would break a row, its columns are not pretended.
+  T.ok(look(lines, { room = 49 })[4] ~= expected[4])
 end)
 
 T.case("a table that is too wide keeps its columns but the last, which wraps", function()

@@ -49,7 +49,7 @@ T.case("servers of both files, their state and tools, and every key", { width = 
   nvim:wait_screen("3 servers  0 of 40 tools")
   nvim:wait_screen("git     stdio  project*  enabled   needs approval")
   nvim:wait_screen("linear  sse    user      enabled   needs approval")
-  nvim:wait_screen("the user's server of the same name does not count")
+  nvim:wait_screen("overrides the user's server of the same name")
   go_to(nvim, "git ")
   nvim:keys("e")
   nvim:wait_screen("Enabled and approved MCP server: git")
@@ -228,7 +228,7 @@ T.case("Cursor is never given what it reads itself", { width = 120 }, function(n
   local given = agent:received("session/new")[1].params.mcpServers
   T.eq(#given, 1)
   T.eq(given[1].name, "own")
-  T.contains(table.concat(nvim:texts("notice"), "\n"), "Cursor has `git` from its mcp.json")
+  T.contains(table.concat(nvim:texts("notice"), "\n"), "Cursor already has `git` from its mcp.json")
 end)
 
 T.case("a CLI that hangs, fails or is missing is named, and leaves no process", { width = 120 }, function(nvim)

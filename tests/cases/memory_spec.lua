@@ -269,9 +269,9 @@ T.case("a stored conversation that cannot be read is named once, and the others 
   for _ = 1, 2 do
     T.eq(#later(nvim, "return past.list({ agent_list = false }, done)").value, 1)
   end
-  local _, times = nvim:messages():gsub("a stored conversation cannot be read", "")
+  local _, times = nvim:messages():gsub("could not read a stored conversation", "")
   T.eq(times, 1)
-  T.contains((nvim:messages():gsub("\n", "")), "not a stored conversation, or its beginning is damaged")
+  T.contains((nvim:messages():gsub("\n", "")), "not a stored conversation, or its header is damaged")
 end)
 
 T.case("a store that is torn, damaged or huge is one message, and the rest is shown", function(nvim)
@@ -305,7 +305,7 @@ T.case("a store that is torn, damaged or huge is one message, and the rest is sh
   store(whole .. '0123456700000040 {"text":[1,"hal')
   local notices = load(known)
   T.eq(#notices, 1, vim.inspect(notices))
-  T.contains(notices[1], "its last moment is missing")
+  T.contains(notices[1], "the last few messages may be missing")
   T.eq(nvim:texts("agent"), { "The lexer is at fault." })
   -- What was torn off is gone for good: it is not said again, what was said is part of the conversation.
   T.eq(load(known), notices)

@@ -129,7 +129,7 @@ for name, code in vim.spairs(PLUGINS) do
     nvim:lua("_G.shown.press(2, 'r')")
     nvim:wait_screen("Name of this chat: do one")
     nvim:keys(" more<CR>")
-    nvim:wait_screen("it is called “do one more” now")
+    nvim:wait_screen("renamed to “do one more”")
     nvim:lua("_G.shown.choose(2)")
     nvim:wait(function()
       return nvim:texts("user")[1] == "do one"

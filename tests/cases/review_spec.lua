@@ -227,9 +227,9 @@ T.case("lists files and hunks beside the code", { width = 120, files = { ["a.txt
   nvim:wait_screen("In the list of changes")
   nvim:keys("q")
   nvim:cmd("CursorAgent keep all")
-  nvim:wait_screen("Nothing is undecided")
+  nvim:wait_screen("No undecided changes")
   nvim:keys(":CursorAgent review<CR>")
-  nvim:wait_screen("nothing is undecided")
+  nvim:wait_screen("no undecided changes")
 end)
 
 T.case(
@@ -301,7 +301,7 @@ T.case(
     nvim:wait_turns(1)
     nvim:wait("#require('cursor_agent').pending() == 1 and #require('cursor_agent').hunks() == 4", "the conflict")
     local why = nvim:lua("return select(2, require('cursor_agent').undo({ all = true }))")
-    T.contains(why, "a.txt: decide first between your unsaved text and the agent's")
+    T.contains(why, "a.txt: resolve the conflict with your unsaved text first")
     T.eq(disk(nvim, "b.txt"), OLD, "the other file is undone")
     T.eq(nvim:lua("return vim.fn.getline(5)"), "mine")
     nvim:lua("local api = require('cursor_agent') api.answer(api.pending()[1].id, { option = 'mine' })")
@@ -354,7 +354,7 @@ T.case(
     nvim:keys("2<CR>")
     nvim:wait("vim.bo.filetype == 'diff'", "the difference")
     nvim:wait_screen("-five")
-    nvim:wait_screen("b.txt  (you changed it since: it stays unless you force it)")
+    nvim:wait_screen("b.txt  (you changed it since; it stays unless you force it)")
     nvim:cmd("tabonly | only")
     nvim:keys(":CursorAgent checkpoint<CR>")
     nvim:wait_screen("edit it  (2 files: a.txt, b.txt)")
@@ -520,7 +520,7 @@ T.case("bad options get a message that says what is expected", { files = { ["a.t
     ["undo({ all = 'x' })"] = "all: expected true or false",
     ["undo({ path = 'a.txt', lines = { 1 } })"] = "lines: expected the first and the last line",
     ["undo({ turn = 'first' })"] = "turn: expected the number of a turn",
-    ["undo({ all = true, session = 'nope' })"] = "there is no session nope",
+    ["undo({ all = true, session = 'nope' })"] = "unknown session nope",
     ["undo({})"] = "say which",
     ["undo()"] = "say which",
     ["restore()"] = "expected a checkpoint's id",

@@ -156,7 +156,7 @@ T.case("authenticate that hangs has a time limit", { width = 140, deadline_ms = 
   cursor(nvim, { on = { authenticate = { { hang = true } } } })
   nvim:prompt("hello")
   nvim:wait(function()
-    return nvim:messages():find("has not answered the login for 15 s", 1, true)
+    return nvim:messages():find("has not answered the login request for 15 s", 1, true)
   end, "the time limit", 30000)
   T.contains(nvim:messages(), ":CursorAgent login")
   nvim:keys("<Esc>")
@@ -173,7 +173,7 @@ T.case("signed out, past sessions: why not, and :CursorAgent login without a cha
   nvim:cmd("CursorAgent login")
   wait_message(nvim, "logged in to cursor")
   nvim:cmd("CursorAgent sessions")
-  wait_message(nvim, "there are no past sessions")
+  wait_message(nvim, "no other chats")
   T.eq(#agent:received("session/new"), 0)
 end)
 
@@ -224,13 +224,13 @@ T.case("status and checkhealth say how one is signed in, beside what the agent s
   end
   local text = status()
   T.contains(text, "signed in with a key: CURSOR_API_KEY in Neovim's environment")
-  T.contains(text, "says: Not logged in (it only knows logins; the key works without one)")
+  T.contains(text, "says: Not logged in (it only reports logins; the key works without one)")
   T.ok(not text:find(KEY, 1, true), text)
   nvim:keys("q")
   nvim:cmd("checkhealth cursor_agent")
   text = buffer_text(nvim)
   T.contains(text, "OK signed in with a key: CURSOR_API_KEY in Neovim's environment")
-  T.contains(text, "says: Not logged in (it only knows logins; the key works without one)")
+  T.contains(text, "says: Not logged in (it only reports logins; the key works without one)")
   T.ok(not text:find(KEY, 1, true), text)
   nvim:cmd("bwipeout")
 

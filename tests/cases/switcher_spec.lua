@@ -185,7 +185,7 @@ T.case("an agent that takes its time does not keep the live chats from the list"
   nvim:keys("<Esc>:CursorAgent new<CR>")
   nvim:wait_state("idle")
   nvim:keys("<Esc>gc")
-  nvim:wait_screen("test has not listed its past chats yet")
+  nvim:wait_screen("test is still listing its past chats")
   T.contains(row_with(nvim, "Say hello"), "finished")
   nvim:keys("3<CR>")
   nvim:wait_screen("An old talk")
@@ -255,7 +255,7 @@ end)
 T.case("without an earlier chat resume says so", { width = 120 }, function(nvim)
   nvim:use(T.agent({ profile = "plain" }))
   nvim:keys(":CursorAgent resume<CR>")
-  nvim:wait_screen("there is no earlier chat in ")
+  nvim:wait_screen("no earlier chat in ")
 end)
 
 for _, width in ipairs({ 80, 120 }) do

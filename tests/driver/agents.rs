@@ -96,9 +96,7 @@ fn a_signal_is_named_and_the_next_prompt_starts_it_again() {
     assert_eq!(end["stop_reason"], "error");
     editor.wait_for_state("failed");
     assert!(
-        editor
-            .error()
-            .contains("(signal 9) in the middle of a turn"),
+        editor.error().contains("(signal 9) during a turn"),
         "{}",
         editor.error()
     );

@@ -263,7 +263,7 @@ impl Message {
                 id,
                 result: Err(RpcError::new(
                     RpcError::PARSE_ERROR,
-                    format!("The answer cannot be read: {why}"),
+                    format!("Could not read the response: {why}"),
                 )),
             }),
             _ => Err(junk),

@@ -203,7 +203,7 @@ impl Printed {
         };
         let reason = match reason {
             Some(reason) => text::cut(reason, 4000).0.to_owned(),
-            None => format!("Cursor's CLI failed at `{command}` ({how}) and said nothing."),
+            None => format!("`{command}` failed ({how}) without output."),
         };
         Error::failed(reason, json!({ "command": command, "exitCode": self.code }))
     }

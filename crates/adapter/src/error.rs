@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// A command of the CLI did not end in time.
     #[error(
-        "`{command}` did not answer within {seconds} s. Run it in a terminal to see what it waits for."
+        "`{command}` did not answer within {seconds} s. Run it in a terminal to see what it is waiting for."
     )]
     Slow {
         /// Program and arguments.

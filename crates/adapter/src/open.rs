@@ -134,7 +134,7 @@ impl Server {
             }),
             Found::Elsewhere(other) => Err(elsewhere(id, other.as_deref(), cwd)),
             Found::Nowhere => Err(Error::NoSession(format!(
-                "There is no session `{id}`: session/list tells which there are."
+                "Unknown session `{id}`; session/list lists them."
             ))),
         }
     }
@@ -211,7 +211,7 @@ impl Server {
             Some(Ok(start)) => start,
             Some(Err(_)) => {
                 return Err(Error::Params(
-                    "The cursor is not one of this agent's.".to_owned(),
+                    "The cursor is not from this agent.".to_owned(),
                 ));
             }
         };
@@ -305,7 +305,7 @@ fn checked_dir(cwd: &str) -> Result<&Path, Error> {
         )));
     }
     if !path.is_dir() {
-        return Err(Error::Params(format!("There is no directory `{cwd}`.")));
+        return Err(Error::Params(format!("No such directory: `{cwd}`.")));
     }
     Ok(path)
 }
@@ -322,6 +322,6 @@ fn belongs(id: &str, own: &str, cwd: &str) -> Result<(), Error> {
 fn elsewhere(id: &str, own: Option<&str>, cwd: &str) -> Error {
     let own = own.map_or_else(|| "another directory".to_owned(), |own| format!("`{own}`"));
     Error::Params(format!(
-        "Session `{id}` belongs to {own}, and Cursor's CLI can only go on with it there, not in `{cwd}`. Load it with that directory."
+        "Session `{id}` belongs to {own}. Cursor's CLI can only continue it there, not in `{cwd}`; load it with that directory."
     ))
 }

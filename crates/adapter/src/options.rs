@@ -6,9 +6,9 @@ use crate::error::Error;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-cursor-agent-acp: an ACP agent for Cursor's CLI, by its headless mode
+cursor-agent-acp: an ACP agent for Cursor's CLI in headless mode
 
-usage: cursor-agent-acp [options] [-- OPTIONS OF THE CLI]
+usage: cursor-agent-acp [options] [-- CLI OPTIONS]
        cursor-agent-acp [options] login
 
 An editor that speaks the Agent Client Protocol starts it and talks to it on stdin and stdout, one JSON-RPC message
@@ -18,14 +18,14 @@ options:
   --command PROGRAM  Cursor's CLI; default: the first of `agent`, `cursor-agent` on the PATH, then ~/.local/bin/agent
   --model ID         the model of new sessions; `PROGRAM models` lists them
   --mode MODE        the mode of new sessions: agent (default), plan or ask
-  --force            run tools that need approval; without it they are rejected, since nothing can be asked in this mode
+  --force            run tools that need approval; without it they are rejected, because headless mode cannot ask
   --log FILE         write the log to FILE instead of stderr
   -h, --help         print this
   -V, --version      print the version
 
-What follows `--` is passed on to each run of the CLI, for example `-- -e https://cursor.example.com -k`.
-`login` runs `PROGRAM login` in this terminal. CURSOR_API_KEY and the rest of the environment reach the CLI.
-Sessions are Cursor's chats; what is needed to list and show them again is kept in $XDG_STATE_HOME/cursor-agent-acp.
+Options after `--` are passed to each run of the CLI, for example `-- -e https://cursor.example.com -k`.
+`login` runs `PROGRAM login` in this terminal. The CLI inherits CURSOR_API_KEY and the rest of the environment.
+Sessions are Cursor's chats; the data to list and replay them is stored in $XDG_STATE_HOME/cursor-agent-acp.
 ";
 
 /// What to do.

@@ -256,7 +256,7 @@ impl Call {
                 text.push_str(&format!("- {}\n", label.unwrap_or_default()));
             }
         }
-        text.push_str("\nNothing can be asked in headless mode: Cursor goes on without an answer.");
+        text.push_str("\nHeadless mode cannot ask questions: Cursor continues without an answer.");
         vec![text_content(text)]
     }
 }

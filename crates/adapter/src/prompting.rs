@@ -33,7 +33,7 @@ impl Server {
             let before = session.turn.borrow().clone();
             if before.as_ref().is_some_and(|turn| turn.cancel.why().is_none()) {
                 return Err(Error::Refused(
-                    "A turn is running in this session. Wait for its end, or stop it with session/cancel."
+                    "A turn is already running in this session. Wait for it to end, or stop it with session/cancel."
                         .to_owned(),
                 ));
             }

@@ -246,7 +246,7 @@ impl Server {
     pub(crate) fn open_session(&self, id: &str) -> Result<Rc<Session>, Error> {
         self.session(id).ok_or_else(|| {
             Error::NoSession(format!(
-                "There is no open session `{id}`. Open it with session/load, or make one with session/new."
+                "Session `{id}` is not open. Open it with session/load, or start one with session/new."
             ))
         })
     }
@@ -294,8 +294,6 @@ pub(crate) fn cancel_turn(session: &Session) {
 pub(crate) fn read<P: FromValue>(params: Value) -> Result<P, Error> {
     P::from_value(params).map_err(|params| {
         let shown = text::headline(&params.to_string(), 200);
-        Error::Params(format!(
-            "The params are not what this method takes: {shown}"
-        ))
+        Error::Params(format!("Invalid params for this method: {shown}"))
     })
 }

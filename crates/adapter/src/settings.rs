@@ -30,7 +30,7 @@ impl Server {
         let session = self.open_session(request.session_id.as_str())?;
         let ConfigValue::Choice(value) = &request.value else {
             return Err(Error::Params(format!(
-                "The option `{}` takes a text, not a boolean.",
+                "The option `{}` takes a string, not a boolean.",
                 request.config_id
             )));
         };

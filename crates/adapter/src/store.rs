@@ -224,7 +224,7 @@ pub struct SessionImages {
 
 impl Images for SessionImages {
     fn keep(&mut self, bytes: &[u8], extension: &str) -> std::io::Result<PathBuf> {
-        let missing = || std::io::Error::other("there is no home directory to keep it in");
+        let missing = || std::io::Error::other("no home directory to keep it in");
         let dir = self.dir.as_ref().ok_or_else(missing)?;
         private::create_dir(dir)?;
         let count = std::fs::read_dir(dir)?.count();

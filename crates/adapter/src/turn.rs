@@ -365,7 +365,9 @@ impl Run {
                     }
                     let reason = match (error.trim(), said) {
                         ("", Some(said)) => said.to_owned(),
-                        ("", None) => format!("Cursor's CLI failed ({exit}) and did not say why."),
+                        ("", None) => {
+                            format!("Cursor's CLI failed ({exit}) without giving a reason.")
+                        }
                         (error, _) => error.to_owned(),
                     };
                     Err(Error::failed(reason, detail))

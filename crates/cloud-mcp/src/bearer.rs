@@ -84,7 +84,7 @@ impl Bearers {
 
     fn key(&self, header: Option<&str>) -> Result<String, Why> {
         let header = header.ok_or(
-            "send `Authorization: Bearer` with a Cursor API key or a token of `cursor-agent-mcp token`",
+            "send `Authorization: Bearer` with a Cursor API key or a token from `cursor-agent-mcp token`",
         )?;
         let (scheme, bearer) = header.split_once(' ').unwrap_or((header, ""));
         let bearer = bearer.trim();
@@ -113,7 +113,7 @@ impl Bearers {
             return Ok(Arc::clone(&known.account));
         }
         if Key::new(key).is_err() {
-            return Err("the bearer has characters that no key has");
+            return Err("the bearer token has characters that a key cannot have");
         }
         let id: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let account = Account::of_key(key, &id)

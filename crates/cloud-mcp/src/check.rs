@@ -112,11 +112,10 @@ fn reason(kind: &ValidationErrorKind) -> String {
                 let each: Vec<&str> = options.iter().filter_map(Value::as_str).collect();
                 format!("must be one of {}", each.join(", "))
             }
-            None => "is not one of the values it can have".to_owned(),
+            None => "is not one of the allowed values".to_owned(),
         },
         ValidationErrorKind::Pattern { pattern } if pattern.starts_with("^https?://") => {
-            "must be a URL that begins with https:// (or http://) and names the whole place"
-                .to_owned()
+            "must be a full URL that begins with https:// or http://".to_owned()
         }
         ValidationErrorKind::Pattern { pattern } => {
             format!("has characters that are not allowed; it must match {pattern}")

@@ -34,7 +34,7 @@ pub fn structured() -> Value {
         },
         "authentication": {
             "stdio": "CURSOR_API_KEY in the environment",
-            "http": "Authorization: Bearer with a Cursor API key, or with a token of `cursor-agent-mcp token`",
+            "http": "Authorization: Bearer with a Cursor API key, or with a token from `cursor-agent-mcp token`",
         },
         "environment": {
             "CURSOR_API_KEY": "The Cursor API key, for stdio and token",

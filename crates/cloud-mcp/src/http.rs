@@ -270,7 +270,7 @@ fn discovery() -> Value {
         "description": "An MCP server for Cursor's cloud agents",
         "transport": "streamable-http",
         "endpoints": { "mcp": "/mcp", "health": "/health" },
-        "authentication": "Authorization: Bearer with a Cursor API key, or with a token of `cursor-agent-mcp token`",
+        "authentication": "Authorization: Bearer with a Cursor API key, or with a token from `cursor-agent-mcp token`",
         "tools": tools,
     })
 }

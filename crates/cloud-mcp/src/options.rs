@@ -12,7 +12,7 @@ usage: cursor-agent-mcp [stdio]
        cursor-agent-mcp http [--host 127.0.0.1] [--port 3000] [--allow-host NAME] [--allow-origin ORIGIN]
        cursor-agent-mcp token [--expires-in 30d]
 
-stdio  An MCP client starts it and talks to it over stdin and stdout. This is the default.
+stdio  For an MCP client that starts it and uses stdin and stdout. This is the default.
 http   Serves POST /mcp (streamable HTTP), GET / (discovery) and GET /health.
        Every request carries `Authorization: Bearer` with a Cursor API key, or a token.
 token  Prints a token that contains CURSOR_API_KEY, encrypted with TOKEN_SECRET, for an HTTP server with the same secret.

@@ -42,7 +42,7 @@ fn prompt(about: &str) -> Value {
             "text": { "type": "string", "minLength": 1, "pattern": "\\S", "description": about },
             "images": {
                 "type": "array", "maxItems": cloud::MAX_IMAGES, "items": image,
-                "description": "Images to look at, 5 at most",
+                "description": "Images for the agent, at most 5",
             },
         }),
         &["text"],
@@ -131,7 +131,7 @@ fn page() -> Value {
     json!({
         "limit": {
             "type": "integer", "minimum": 1, "maximum": 100, "default": 100,
-            "description": "How many agents to read, 1 to 100",
+            "description": "How many agents to return, 1 to 100",
         },
         "cursor": {
             "type": "string", "minLength": 1,
@@ -154,11 +154,11 @@ pub fn input(tool: &str) -> Value {
                     },
                     "timeoutMs": {
                         "type": "integer", "minimum": 5000, "maximum": 86_400_000, "default": 600_000,
-                        "description": "How long to wait at most, in milliseconds; the agent keeps running afterwards",
+                        "description": "Maximum time to wait, in milliseconds; the agent keeps running afterwards",
                     },
                     "jitterRatio": {
                         "type": "number", "minimum": 0, "maximum": 0.5, "default": 0.1,
-                        "description": "Random variation of the interval, as a share of it",
+                        "description": "Random variation of the interval, as a fraction of it",
                     },
                     "cancelToken": cancel_token(),
                 }),

@@ -47,7 +47,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "createAndWait",
         title: "Create an agent and wait",
-        description: "Creates a cloud agent and waits until it ends (FINISHED, ERROR, EXPIRED, CANCELLED) or timeoutMs has passed (TIMEOUT).",
+        description: "Creates a cloud agent and waits until it ends (FINISHED, ERROR, EXPIRED, CANCELLED) or timeoutMs passes (TIMEOUT).",
         does: Does::Add,
     },
     Tool {

@@ -192,8 +192,7 @@ impl Client {
             .team_id
             .as_deref()
             .map(|id| {
-                HeaderValue::from_str(id)
-                    .map_err(|_| Error::new(Kind::Config, "The team id is not one"))
+                HeaderValue::from_str(id).map_err(|_| Error::new(Kind::Config, "Invalid team id"))
             })
             .transpose()?;
         // Fails when another provider was installed before, which serves as well.
@@ -222,7 +221,7 @@ impl Client {
                     } else {
                         ""
                     };
-                    Error::new(Kind::Config, format!("HTTPS cannot be set up: {why}{hint}"))
+                    Error::new(Kind::Config, format!("Could not set up HTTPS: {why}{hint}"))
                 })
         };
         Ok(Self(Arc::new(Inner {
@@ -333,7 +332,7 @@ impl Client {
                 }
             }
             if body.len() > MAX_BODY_BYTES {
-                return Err(Error::new(Kind::Malformed, "The answer is far too large"));
+                return Err(Error::new(Kind::Malformed, "The response is too large"));
             }
         }
         let answer = Answer {
@@ -402,7 +401,7 @@ impl Client {
             let shown = self.shown(&answer.body);
             Error::new(
                 Kind::Malformed,
-                format!("The answer cannot be read ({error}): {shown}"),
+                format!("Could not read the response ({error}): {shown}"),
             )
             .with_status(answer.status.as_u16())
             .with_request_id(self.request_id(&answer.headers))
@@ -425,7 +424,7 @@ impl Client {
         // The headers have their limit; what follows may take hours.
         let sent = tokio::time::timeout(self.0.timeouts.request, request.send()).await;
         let response = sent
-            .map_err(|_| Error::new(Kind::Timeout, "The stream did not begin in time"))?
+            .map_err(|_| Error::new(Kind::Timeout, "The stream did not start in time"))?
             .map_err(|error| self.network(&error))?;
         self.learn_clock(response.headers());
         if response.status().is_success() {
@@ -449,11 +448,11 @@ impl Client {
     /// Reads a file from where an artifact is. The key is not sent there.
     pub(crate) async fn open_file(&self, url: &str) -> Result<reqwest::Response, Error> {
         let url = Url::parse(url)
-            .map_err(|_| Error::new(Kind::Malformed, "The artifact's address is none"))?;
+            .map_err(|_| Error::new(Kind::Malformed, "The artifact has no valid URL"))?;
         if !matches!(url.scheme(), "https" | "http") {
             return Err(Error::new(
                 Kind::Malformed,
-                "The artifact's address is not on the web",
+                "The artifact's URL is not http or https",
             ));
         }
         let response = self
@@ -530,12 +529,12 @@ impl Client {
         };
         let message = match kind {
             Kind::Unauthorized => format!("Cursor did not accept the API key (401): {said}"),
-            Kind::Forbidden => format!("The API key may not do this ({status}): {said}"),
-            Kind::NotFound => format!("Cursor does not know it (404): {said}"),
+            Kind::Forbidden => format!("The API key is not allowed to do this ({status}): {said}"),
+            Kind::NotFound => format!("Not found (404): {said}"),
             Kind::Busy => format!("The agent is still working (409): {said}"),
             Kind::RateLimited => format!("Too many requests (429): {said}"),
             Kind::Server => format!("Cursor's server failed ({status}): {said}"),
-            Kind::Malformed => format!("The answer is not from Cursor's API ({status}): {said}"),
+            Kind::Malformed => format!("The response is not from Cursor's API ({status}): {said}"),
             _ => format!("Cursor refused the request ({status}): {said}"),
         };
         let after = text_of(&answer.headers, &header::RETRY_AFTER).and_then(|value| {
@@ -553,9 +552,9 @@ impl Client {
         if error.is_timeout() {
             let unsent = error.is_connect();
             let what = if unsent {
-                "No connection in time"
+                "Connection timed out"
             } else {
-                "No whole answer in time"
+                "The response timed out"
             };
             let failure = Error::new(Kind::Timeout, format!("{what} from {}", self.host()));
             return if unsent { failure.unsent() } else { failure };
@@ -563,7 +562,7 @@ impl Client {
         let why = self.redact(&causes(error));
         // It would be the same the next time.
         if why.contains("peer certificate") {
-            let advice = "If it is issued by an authority of your own, put that authority's certificate into SSL_CERT_FILE or SSL_CERT_DIR";
+            let advice = "If your organisation issued it, add its CA certificate to SSL_CERT_FILE or SSL_CERT_DIR";
             let what = format!(
                 "The certificate of {} is not trusted ({why}). {advice}",
                 self.host()
@@ -572,7 +571,7 @@ impl Client {
         }
         let failure = Error::new(
             Kind::Network,
-            format!("No answer from {}: {why}", self.host()),
+            format!("No response from {}: {why}", self.host()),
         );
         if error.is_connect() || error.is_builder() {
             failure.unsent()
@@ -611,7 +610,7 @@ fn base_url(text: &str) -> Result<Url, Error> {
     let bad = |why: &str| Error::new(Kind::Config, format!("The URL of Cursor's API {why}"));
     let mut url = Url::parse(text.trim()).map_err(|_| bad("is not a URL"))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad("must not have a user or a password in it"));
+        return Err(bad("must not contain a user name or password"));
     }
     let loopback = match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -624,7 +623,7 @@ fn base_url(text: &str) -> Result<Url, Error> {
         "http" if loopback => {}
         "http" => {
             return Err(bad(
-                "must begin with https://: the key would be readable on the way",
+                "must begin with https://; otherwise the key would be sent in the clear",
             ));
         }
         _ => return Err(bad("must begin with https://")),

@@ -162,7 +162,7 @@ fn check(prompt: &Prompt) -> Result<(), Error> {
     }
     if prompt.images.len() > MAX_IMAGES {
         return refuse(format!(
-            "A prompt takes {MAX_IMAGES} images at most, not {}",
+            "A prompt can have at most {MAX_IMAGES} images, not {}",
             prompt.images.len()
         ));
     }

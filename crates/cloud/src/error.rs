@@ -64,20 +64,20 @@ impl Kind {
     fn advice(self) -> &'static str {
         match self {
             Self::NoKey => {
-                "Make a key at https://cursor.com/dashboard (API keys), then set CURSOR_API_KEY or the option `cloud.api_key`"
+                "Create a key at https://cursor.com/dashboard (API keys), then set CURSOR_API_KEY or the option `cloud.api_key`"
             }
             Self::Config => "",
             Self::Invalid => "Change the request and try again",
             Self::Unauthorized => {
-                "The key may have expired or been revoked: make a new one at https://cursor.com/dashboard and set CURSOR_API_KEY or `cloud.api_key`"
+                "The key may have expired or been revoked: create a new one at https://cursor.com/dashboard and set CURSOR_API_KEY or `cloud.api_key`"
             }
             Self::Forbidden => {
-                "Check what the key may do, and your plan, at https://cursor.com/dashboard"
+                "Check the key's permissions and your plan at https://cursor.com/dashboard"
             }
             Self::NotFound => "It may have been deleted: refresh the list",
-            Self::Busy => "Wait until the run has ended, or stop it",
-            Self::Conflict => "Refresh and look at its state",
-            Self::Gone => "Its events are no longer kept",
+            Self::Busy => "Wait for the run to end, or stop it",
+            Self::Conflict => "Refresh and check its state",
+            Self::Gone => "Its events are no longer available",
             Self::RateLimited => "Try again later",
             Self::Server => "Try again; https://status.cursor.com shows known problems",
             Self::Network => "Check the connection, the proxy, and CURSOR_API_URL",

@@ -33,8 +33,7 @@ impl Key {
             return Err(Error::new(Kind::NoKey, "The Cursor API key is empty"));
         }
         if !text.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
-            let why =
-                "The Cursor API key has characters that no key has; was something else copied?";
+            let why = "The Cursor API key has characters that a key cannot have; was something else copied?";
             return Err(Error::new(Kind::NoKey, why));
         }
         Ok(Self(text.to_owned()))
@@ -251,7 +250,7 @@ async fn ask(words: &[String], limit: Duration) -> Result<Key, Error> {
     };
     Key::new(line).map_err(|_| {
         fail(format!(
-            "`{program}`, which should print the Cursor API key, printed characters that no key has"
+            "`{program}`, which should print the Cursor API key, printed characters that a key cannot have"
         ))
     })
 }

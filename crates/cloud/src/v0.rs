@@ -211,7 +211,7 @@ impl Client {
         sent.map_err(|error| {
             unconfirmed(
                 error,
-                "The agent may have been created: its answer was lost",
+                "The agent may have been created: the response was lost",
             )
         })
     }
@@ -260,7 +260,10 @@ impl Client {
         call.body = Some(json!({ "prompt": old(prompt) }));
         let sent = self.send(&call).await.map(drop);
         sent.map_err(|error| {
-            unconfirmed(error, "The follow-up may have arrived: its answer was lost")
+            unconfirmed(
+                error,
+                "The follow-up may have arrived: the response was lost",
+            )
         })
     }
 

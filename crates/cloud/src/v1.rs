@@ -170,7 +170,7 @@ impl Client {
                     Ok(now) if now.status == RunStatus::Cancelled => Ok(()),
                     Ok(now) => Err(Error::new(
                         Kind::Conflict,
-                        format!("The run has ended already: {}", now.status),
+                        format!("The run has already ended: {}", now.status),
                     )
                     .with_status(409)
                     .with_code(Some("run_not_cancellable".to_owned()))),
@@ -216,13 +216,13 @@ impl Client {
         let disk = |error: std::io::Error| {
             Error::new(
                 Kind::Config,
-                format!("{} cannot be written: {error}", to.display()),
+                format!("Could not write {}: {error}", to.display()),
             )
         };
         if to.exists() {
             return Err(Error::new(
                 Kind::Config,
-                format!("{} exists already", to.display()),
+                format!("{} already exists", to.display()),
             ));
         }
         let url = self.artifact_url(agent, path).await?;

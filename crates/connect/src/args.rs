@@ -6,15 +6,15 @@ use crate::error::Error;
 pub const USAGE: &str = "\
 usage: cursor-agent-connect URL [--token-command PROGRAM [ARGUMENT…]]
 
-Joins a client that speaks the Agent Client Protocol on stdin and stdout with an agent at URL (ws://, wss://, http:// or https://),
-by the protocol's WebSocket transport. Without a path, URL means /acp.
+Connects a client that speaks the Agent Client Protocol on stdin and stdout to an agent at URL (ws://, wss://, http:// or https://),
+over the protocol's WebSocket transport. The default path is /acp.
 
-  --token-command PROGRAM [ARGUMENT…]   runs this; the first line it prints is sent as the bearer token
+  --token-command PROGRAM [ARGUMENT…]   run this command; the first line of its output is the bearer token
   --help                                shows this
   --version                             shows the version
 
-ACP_TOKEN in the environment is the bearer token where no command is given. Messages go to stdout, everything else to stderr.
-It ends with its stdin, and with the connection: with 0 when the server closed it in order, with 1 otherwise.";
+Without a command, the bearer token is ACP_TOKEN from the environment. Messages go to stdout, everything else to stderr.
+It exits when stdin or the connection closes: with code 0 if the server closed the connection cleanly, otherwise with 1.";
 
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ pub enum Error {
     UnknownOption(String),
     #[error("--token-command needs a program")]
     NoTokenProgram,
-    #[error("one URL is enough: {0}")]
+    #[error("only one URL is allowed: {0}")]
     SecondUrl(String),
     #[error("which URL?")]
     NoUrl,
-    #[error("not a ws, wss, http or https address: {0}")]
+    #[error("not a ws, wss, http or https URL: {0}")]
     NotAnAddress(String),
     #[error("cannot connect to {url}: {why}")]
     Connect { url: String, why: String },

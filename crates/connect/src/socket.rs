@@ -72,7 +72,7 @@ async fn connect(url: &str, token: Option<&str>) -> Result<Socket, Error> {
             status: response.status().to_string(),
             hint: match response.status() {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "; check the token",
-                StatusCode::NOT_FOUND => "; check the path of the address",
+                StatusCode::NOT_FOUND => "; check the path of the URL",
                 _ => "",
             },
         }),

@@ -11,30 +11,30 @@ use crate::policy::globs::{MAX_CHOICES, MAX_GLOB_BYTES};
 pub enum Error {
     #[error("Neovim is closing")]
     Closing,
-    #[error("agents.{agent}.command is empty: give the program and its arguments")]
+    #[error("agents.{agent}.command is empty: set it to a program and its arguments")]
     NoCommand { agent: String },
-    #[error("session {id} is open already")]
+    #[error("session {id} is already open")]
     OpenAlready { id: String },
-    #[error("there is no session {}: :CursorAgent new starts one", .0.0)]
+    #[error("unknown session {}; :CursorAgent new starts one", .0.0)]
     NoSession(Key),
     #[error("the session has not started yet")]
     NotStarted,
     #[error("the agent is not running")]
     NotRunning,
-    #[error("the agent is gone")]
+    #[error("the agent has stopped")]
     AgentGone,
     #[error("{agent} is not running yet")]
     NotRunningYet { agent: String },
-    #[error("{agent} does not offer to {what}")]
+    #[error("{agent} cannot {what}")]
     NotOffered { agent: String, what: &'static str },
-    #[error("{agent} has no login `{method}`: :CursorAgent login shows which there are")]
+    #[error("{agent} has no login method `{method}`; :CursorAgent login lists them")]
     NoLogin { agent: String, method: String },
     #[error("HOME is not set: Cursor's settings cannot be found")]
     NoHome,
 
-    #[error("{agent} cannot fork a conversation: :CursorAgent new starts another one")]
+    #[error("{agent} cannot fork a conversation; :CursorAgent new starts another one")]
     CannotFork { agent: String },
-    #[error("a conversation is forked between turns: :CursorAgent cancel ends this one")]
+    #[error("cannot fork during a turn; :CursorAgent cancel stops it")]
     ForkInTurn,
     #[error("the agent has not started this session yet")]
     NotReady,
@@ -46,24 +46,24 @@ pub enum Error {
     TurnRuns,
     #[error("nothing is running")]
     NoTurn,
-    #[error("no prompt was sent in this chat yet")]
+    #[error("no prompt has been sent in this chat yet")]
     NoPrompt,
     #[error("prompt {} is not in the queue: it was sent or removed", .0.0)]
     NotQueued(PromptId),
 
     #[error("this agent has no modes")]
     NoModes,
-    #[error("this agent does not let its model be chosen")]
+    #[error("this agent does not let you choose the model")]
     NoModels,
     #[error("this agent has no options")]
     NoOptions,
-    #[error("there is no {what} {name}; this agent has: {}", known.join(", "))]
+    #[error("unknown {what} {name}; this agent has: {}", known.join(", "))]
     Unknown {
         what: Setting,
         name: String,
         known: Vec<String>,
     },
-    #[error("{option} is true or false, not {value}")]
+    #[error("{option} must be true or false, not {value}")]
     NotBoolean { option: String, value: String },
     #[error("{option} cannot be {value}; it can be: {}", choices.join(", "))]
     NotAChoice {
@@ -71,14 +71,14 @@ pub enum Error {
         value: String,
         choices: Vec<String>,
     },
-    #[error("{option} is of a kind this plugin does not know: {kind}")]
+    #[error("{option} is of an unknown kind: {kind}")]
     UnknownKind { option: String, kind: String },
 
-    #[error("there is no decision {}: it was answered or withdrawn", .0.0)]
+    #[error("decision {} was already answered or withdrawn", .0.0)]
     NoDecision(DecisionId),
-    #[error("no rule decides about unsaved text")]
+    #[error("rules cannot decide about unsaved text")]
     RuleOnConflict,
-    #[error("the call changed while you decided; nothing was answered")]
+    #[error("the request changed while you were deciding; nothing was answered")]
     CallChanged,
     #[error(transparent)]
     Answer(#[from] Misfit),
@@ -88,7 +88,7 @@ pub enum Error {
     #[error("rule {number}: {why}")]
     Rule { number: usize, why: BadRule },
 
-    #[error("this agent takes no images: {name} was left out")]
+    #[error("this agent does not accept images: {name} was left out")]
     NoImages { name: String },
     #[error("{name} was left out: this agent takes no {kind}")]
     NotTaken { name: String, kind: &'static str },
@@ -118,7 +118,7 @@ pub enum Misfit {
     #[error("answer with {{ option = … }}, one of: {}", options.join(", "))]
     Permission { options: Vec<String> },
     #[error(
-        "{agent} does not offer to {} here; answer with {{ option = … }}, one of: {}",
+        "{agent} has no option to {} here; answer with {{ option = … }}, one of: {}",
         kind.replace('_', " "),
         options.join(", ")
     )]
@@ -148,7 +148,7 @@ pub enum Misfit {
     Plan,
     #[error("answer with {{ accept = true }}, {{ reject = true }} or {{ cancel = true }}")]
     Form,
-    #[error("there is no question \"{0}\"")]
+    #[error("unknown question \"{0}\"")]
     NoQuestion(String),
     #[error("\"{0}\" needs an answer")]
     Required(String),
@@ -156,7 +156,7 @@ pub enum Misfit {
     OneAnswer(String),
     #[error("\"{question}\" has no option \"{option}\"")]
     NoOption { question: String, option: String },
-    #[error("\"{question}\" wants {wanted}, not \"{given}\"")]
+    #[error("\"{question}\" takes {wanted}, not \"{given}\"")]
     WrongType {
         question: String,
         wanted: &'static str,
@@ -190,7 +190,7 @@ impl FileError {
     pub fn of_editor(why: Option<String>) -> Self {
         Self {
             kind: ErrorKind::Other,
-            why: why.unwrap_or_else(|| "the editor could not do it".to_owned()),
+            why: why.unwrap_or_else(|| "the editor could not do that".to_owned()),
         }
     }
 }

@@ -259,11 +259,7 @@ impl Reader<'_> {
                 Vec::new()
             }
             None => {
-                self.problem(
-                    whole,
-                    true,
-                    "nothing but comments; write { \"mcpServers\": {} }",
-                );
+                self.problem(whole, true, "only comments; write { \"mcpServers\": {} }");
                 Vec::new()
             }
         }
@@ -294,7 +290,7 @@ impl Reader<'_> {
             let here = (found.len(), server.place.line);
             if let Some((at, line)) = lines.insert(server.name.clone(), here) {
                 let message = format!(
-                    "`{}` is defined twice, first in line {line}; this one counts",
+                    "`{}` is defined twice, first on line {line}; this one is used",
                     server.name
                 );
                 self.server = Some(server.name.clone());
@@ -348,7 +344,7 @@ impl Reader<'_> {
             }
             Some("sse") => Some(true),
             Some(other) => {
-                let message = format!("`type` is stdio, http or sse, not {other:?}");
+                let message = format!("`type` must be stdio, http or sse, not {other:?}");
                 if let Some(prop) = last(fields, "type") {
                     self.problem(prop.value.range(), true, message);
                 }
@@ -363,11 +359,11 @@ impl Reader<'_> {
             (Some(command), url) => {
                 if url.is_some() {
                     let at = has("url").map_or(prop.name.range(), |prop| prop.name.range());
-                    let message = "has both `command` and `url`; `command` counts";
+                    let message = "has both `command` and `url`; `command` is used";
                     self.problem(at, false, message);
                 } else if says_url {
                     let at = has("type").map_or(prop.name.range(), |prop| prop.value.range());
-                    self.problem(at, true, "a server with a `command` is of type stdio");
+                    self.problem(at, true, "a server with a `command` has type stdio");
                 }
                 if command.raw.trim().is_empty() {
                     let at = has("command").map_or(prop.name.range(), |prop| prop.value.range());
@@ -669,7 +665,7 @@ mod tests {
                 "14:35 `env` must be an object of strings, got a list",
                 "15:10 `f` must be an object, got a string",
                 "16:19 `url` must begin with http:// or https://",
-                "17:20 `type` is stdio, http or sse, not \"websocket\"",
+                "17:20 `type` must be stdio, http or sse, not \"websocket\"",
                 "18:5 needs a `command` or a `url`",
                 "19:23 `command` is empty",
                 "21:23 `command` must be a string, got null",
@@ -732,7 +728,7 @@ mod tests {
         let text = "{\"mcpServers\":{\"a\":{\"command\":\"x\"},\n\"a\":{\"command\":\"y\"}}}";
         check(
             text,
-            &["2:1 `a` is defined twice, first in line 1; this one counts"],
+            &["2:1 `a` is defined twice, first on line 1; this one is used"],
         );
         let file = parse(text);
         assert_eq!(file.servers.len(), 1);

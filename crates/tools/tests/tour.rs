@@ -449,7 +449,7 @@ fn what_came_along_is_seen() {
     ] }));
     agent.stop_reason(prompt);
     assert!(
-        agent.said().starts_with("You sent along `greet.sh`."),
+        agent.said().starts_with("You attached `greet.sh`."),
         "{}",
         agent.said()
     );

@@ -42,12 +42,12 @@ function M.sentence(config, headless)
       .. '"allowlist" asks before commands). :CursorAgent review shows the edits.'
     ):format(path)
   end
-  local verb = headless and "are rejected" or "ask"
-  local asks = ("commands, fetches, web searches and MCP tools %s unless Cursor's allowlist has them"):format(verb)
+  local verb = headless and "are rejected" or "need approval"
+  local asks = ("commands, fetches, web searches and MCP tools %s unless they are on Cursor's allowlist"):format(verb)
   if config.problem then
-    asks = ("%s cannot be read (%s), so what else asks is not known"):format(path, config.problem)
+    asks = ("could not read %s (%s), so what else needs approval is unknown"):format(path, config.problem)
   elseif config.approval_mode and config.approval_mode ~= "allowlist" then
-    asks = ("`approvalMode` %s in %s decides what else asks"):format(config.approval_mode, path)
+    asks = ("`approvalMode` %s in %s decides what else needs approval"):format(config.approval_mode, path)
   elseif config.found then
     asks = ("%s (%s)"):format(asks, path)
   end
@@ -62,9 +62,9 @@ end
 function M.settings(config)
   local path = place(config)
   if not config.found then
-    return path .. ": not there, so Cursor's defaults hold"
+    return path .. ": not found, so Cursor's defaults apply"
   elseif config.problem then
-    return ("%s cannot be read: %s"):format(path, config.problem)
+    return ("could not read %s: %s"):format(path, config.problem)
   end
   local mode = config.approval_mode or "not set (allowlist)"
   return ("%s: approvalMode %s, maxMode %s"):format(path, mode, config.max_mode and "on" or "off")

@@ -26,7 +26,7 @@ local function next_step(job, failed)
   if #others == 0 then
     return "\n  :CursorAgent login tries again"
   end
-  return "\n  :CursorAgent login has other ways: " .. table.concat(others, " · ")
+  return "\n  :CursorAgent login offers other ways: " .. table.concat(others, " · ")
 end
 
 ---@param job cursor_agent.login.Job
@@ -71,13 +71,13 @@ local function by_itself(job, way)
   if not request then
     return nil, why
   end
-  notify.notify(("%s logs in by %s: it may open your browser"):format(job.name, way.name))
+  notify.notify(("logging in to %s with %s; this may open your browser"):format(job.name, way.name))
   bridge.await(request, function(ok, value)
     if ok then
       require("cursor_agent.agents.presets").remember_login(job.name, assert(way.id))
       done(job)
     else
-      local text = "%s did not log in by %s: %s%s"
+      local text = "could not log in to %s with %s: %s%s"
       notify.notify(text:format(job.name, way.name, tostring(value), next_step(job, way)), "error")
     end
   end)
@@ -100,7 +100,7 @@ end
 ---@param job cursor_agent.login.Job
 local function ask(job)
   vim.ui.select(job.ways, {
-    prompt = ("Log in to %s by"):format(job.name),
+    prompt = ("Log in to %s with"):format(job.name),
     kind = "cursor_agent_login",
     ---@param way cursor_agent.Login
     format_item = function(way)
@@ -157,7 +157,7 @@ function M.open(chat, id)
         return take(job, way)
       end
     end
-    return nil, ("%s has no login `%s`: :CursorAgent login shows which there are"):format(job.name, id)
+    return nil, ("%s has no login method `%s`; :CursorAgent login lists them"):format(job.name, id)
   end
   if #job.ways > 1 then
     ask(job)
@@ -166,11 +166,11 @@ function M.open(chat, id)
     return take(job, job.ways[1])
   elseif not chat then
     return nil,
-      ("%s says in a chat how to log in: :CursorAgent new %s, then :CursorAgent login"):format(job.name, job.name)
+      ("%s shows its login methods in a chat: :CursorAgent new %s, then :CursorAgent login"):format(job.name, job.name)
   elseif chat.status.state == "starting" and not chat.status.needs_login then
-    return nil, ("%s is still starting: :CursorAgent login knows more when it has"):format(job.name)
+    return nil, ("%s is still starting; run :CursorAgent login again in a moment"):format(job.name)
   end
-  return nil, ("%s offers no login: log in to it outside Neovim, then :CursorAgent restart"):format(job.name)
+  return nil, ("%s cannot log in from Neovim: log in outside of it, then run :CursorAgent restart"):format(job.name)
 end
 
 return M

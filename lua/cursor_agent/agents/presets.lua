@@ -218,24 +218,24 @@ M.install_commands = {
 ---What to know of an agent before relying on it, for `:checkhealth` and the help.
 ---@type table<string, string>
 M.notes = {
-  cursor = "Writes files by itself, without asking, and sees only what is saved. Setting a model changes Cursor's own setting for good.",
-  ["cursor-headless"] = "Cursor's CLI by its headless mode, for one without `acp`. Cannot ask: tools that need approval are "
-    .. "rejected unless `cursor-agent-acp` is given `--force`.",
-  cloud = "A chat with a cloud agent: the first prompt starts it on the repository and the branch you are in. Needs CURSOR_API_KEY "
+  cursor = "Edits files without asking, and does not see unsaved text. Choosing a model also changes it in Cursor's own settings.",
+  ["cursor-headless"] = "Cursor's CLI in headless mode, for versions without `acp`. It cannot ask: tools that need approval are "
+    .. "rejected unless `cursor-agent-acp` gets `--force`.",
+  cloud = "A chat with a cloud agent: the first prompt starts it on the current repository and branch. Needs CURSOR_API_KEY "
     .. "or `cloud.api_key`; see |cursor-agent-cloud|.",
-  claude = "Needs Node.js. `:CursorAgent login` offers the subscription or the console.",
-  gemini = "Uses GEMINI_API_KEY when it is set, a Google login otherwise. Does not list past sessions; stored ones "
-    .. "are loaded by their id.",
-  codex = "Uses OPENAI_API_KEY or CODEX_API_KEY when set, a ChatGPT login otherwise. Rejecting ends the turn.",
-  goose = 'Runs tools without asking unless its mode says otherwise: `agents.goose.mode = "smart_approve"`. '
-    .. "Does not stop when asked to: after a few seconds the plugin offers a restart.",
-  qwen = 'Starts in a mode that asks for little; `agents.qwen.mode = "default"` asks. Log in inside it with `/auth`.',
-  vibe = 'Needs Python 3.12. Uses MISTRAL_API_KEY when it is set. Starts in a mode that makes edits unasked; `agents.vibe.mode = "ask"` asks.',
+  claude = "Needs Node.js. `:CursorAgent login` offers a subscription or a Console account.",
+  gemini = "Uses GEMINI_API_KEY if set, or else a Google login. Does not list past sessions, but can load stored ones "
+    .. "by id.",
+  codex = "Uses OPENAI_API_KEY or CODEX_API_KEY if set, or else a ChatGPT login. Rejecting ends the turn.",
+  goose = 'Runs tools without asking, unless you change its mode: `agents.goose.mode = "smart_approve"`. '
+    .. "Does not stop when asked; after a few seconds the plugin offers a restart.",
+  qwen = 'Starts in a mode that rarely asks; `agents.qwen.mode = "default"` asks. Log in with `/auth` inside `qwen`.',
+  vibe = 'Needs Python 3.12. Uses MISTRAL_API_KEY if set. Starts in a mode that edits without asking; `agents.vibe.mode = "ask"` asks.',
   copilot = "Needs Node.js 22 and a Copilot subscription.",
-  kimi = "The package of the same name on PyPI is discontinued.",
-  auggie = "Needs an Augment account: without `auggie login` in a shell no session starts.",
-  cline = "Has three logins of its own beside `cline auth`: `:CursorAgent login` asks which.",
-  droid = "Uses FACTORY_API_KEY when it is set.",
+  kimi = "Install it from npm; the PyPI package is discontinued.",
+  auggie = "Needs an Augment account: run `auggie login` in a shell first.",
+  cline = "Has three login methods besides `cline auth`; `:CursorAgent login` asks which.",
+  droid = "Uses FACTORY_API_KEY if set.",
   qoder = "Needs a Qoder account.",
   kilo = "A fork of OpenCode: keys of any provider, or a Kilo account.",
   grok = "Uses XAI_API_KEY when it is set.",
@@ -282,9 +282,9 @@ M.abilities = {
 ---Other plugins, and how the chat gets on with each.
 ---@type { name: string, how: string }[]
 M.companions = {
-  { name = "blink.cmp", how = "is given the prompt's source, above its own" },
-  { name = "nvim-cmp", how = "is given the prompt's source, before its own" },
-  { name = "mini.completion", how = "is switched off in the prompt" },
+  { name = "blink.cmp", how = "gets the prompt's source, ranked above its own" },
+  { name = "nvim-cmp", how = "gets the prompt's source, ranked before its own" },
+  { name = "mini.completion", how = "is disabled in the prompt" },
   { name = "nvim-notify", how = "shows the plugin's messages" },
   { name = "noice, mini.notify", how = "show the plugin's messages, as does snacks.notifier" },
   { name = "oil, telescope", how = "what they open in the chat is in the code window" },
@@ -294,7 +294,7 @@ M.companions = {
   { name = "mini.animate", how = "is switched off in the chat" },
   { name = "lualine", how = "has an extension: `cursor_agent`" },
   { name = "lazy.nvim", how = "`:Lazy reload` keeps chats, drafts and turns" },
-  { name = "conform.nvim", how = "formats what was edited, when a turn ends" },
+  { name = "conform.nvim", how = "can format edited files when a turn ends" },
 }
 
 ---Agents and what stands in one row of the help's table about each: name, command, install command, login, abilities.

@@ -46,7 +46,7 @@ function M.save(chat, path)
   end
   path = vim.fs.normalize(vim.fn.fnamemodify(path ~= "" and path or default_path(chat), ":p"))
   if vim.uv.fs_stat(path) then
-    return nil, ("%s exists already"):format(path)
+    return nil, ("%s already exists"):format(path)
   end
   local private = require("cursor_agent.files.private")
   local ok, failed = private.make_dir(vim.fs.dirname(path))
@@ -56,9 +56,9 @@ function M.save(chat, path)
     ok, failed = private.create(path, table.concat(lines, "\n"))
   end
   if not ok then
-    return nil, ("the log was not saved: %s"):format(failed)
+    return nil, ("could not save the log: %s"):format(failed)
   end
-  notify.notify(("the log is in %s (secrets removed)"):format(path))
+  notify.notify(("log saved to %s (secrets removed)"):format(path))
   return path
 end
 
@@ -77,7 +77,7 @@ local function on_view(work)
   return function()
     local view = views[vim.api.nvim_get_current_buf()]
     if not view then
-      return nil, "this works in the log: :CursorAgent log"
+      return nil, "this only works in the log; :CursorAgent log opens it"
     end
     return work(view)
   end
@@ -91,7 +91,7 @@ M.show_message = on_view(function(view)
   end
   local text = bridge.log_message(view.chat.key, vim.api.nvim_win_get_cursor(0)[1], view.method)
   if not text then
-    return nil, "the log no longer has this message"
+    return nil, "this message is no longer in the log"
   end
   local lines = vim.split(text, "\n", { plain = true })
   require("cursor_agent.window.scratch").open(lines, { name = "log/message.json", filetype = "json", float = true })
@@ -147,8 +147,7 @@ function M.open(chat, method)
   method = method ~= "" and method or nil
   local rows = bridge.log_rows(chat.key, method) or {}
   if #rows == 0 then
-    return nil,
-      method and ("no message of %s was exchanged"):format(method) or "nothing was exchanged with the agent yet"
+    return nil, method and ("no %s messages yet"):format(method) or "no messages exchanged with the agent yet"
   end
   local buf = require("cursor_agent.window.scratch").open(vim.tbl_map(describe, rows), {
     name = ("%d/log"):format(chat.key),

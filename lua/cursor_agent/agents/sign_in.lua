@@ -60,7 +60,7 @@ function M.beside(command, said, given)
   if
     M.is_signed_out(said --[[@as string]])
   then
-    text = ("%s (it only knows logins; the %s works without one)"):format(text, given.kind)
+    text = ("%s (it only reports logins; the %s works without one)"):format(text, given.kind)
   end
   return text
 end

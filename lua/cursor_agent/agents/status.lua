@@ -57,7 +57,7 @@ local function add_sign_in(lines, facts)
       add(lines, "", facts.asking and "…" or sign_in.beside(command, facts.said, given))
     end
   elseif not command then
-    add(lines, "Sign-in", facts.status and facts.status.needs_login and "needed: :CursorAgent login" or "not known")
+    add(lines, "Sign-in", facts.status and facts.status.needs_login and "needed: :CursorAgent login" or "unknown")
   elseif facts.asking then
     add(lines, "Sign-in", "…")
   elseif not facts.said then
@@ -108,7 +108,7 @@ local function add_running(lines, facts)
   end
   local label = "Running"
   for _, one in ipairs(facts.running) do
-    local memory = one.memory_bytes and format.bytes(one.memory_bytes) or "memory not known"
+    local memory = one.memory_bytes and format.bytes(one.memory_bytes) or "memory unknown"
     local where = vim.fn.fnamemodify(one.cwd, ":~")
     local sessions = format.plural(one.sessions, "session")
     local age = format.duration(one.age_ms)

@@ -69,7 +69,7 @@ local function offer(name, go)
   end
   for _, other in ipairs(installed()) do
     add(("Use %s, which is installed"):format(other), function()
-      notify.notify(('for good: require("cursor_agent").setup({ agent = %q })'):format(other))
+      notify.notify(('to make that the default: require("cursor_agent").setup({ agent = %q })'):format(other))
       notify.report(go(other))
     end)
   end

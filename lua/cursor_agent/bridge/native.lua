@@ -104,7 +104,7 @@ function M.get()
     return nil, failure
   end
   if vim.in_fast_event() then
-    return nil, "the library is not loaded yet, and cannot be inside a fast event; use vim.schedule()"
+    return nil, "the library is not loaded yet and cannot be loaded in a fast event; use vim.schedule()"
   end
   -- A library first opened from a coroutine keeps that coroutine's state, which dies: SIGSEGV later. `:lua` always
   -- runs on the main state.

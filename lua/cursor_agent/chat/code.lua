@@ -167,11 +167,11 @@ function M.apply(chat)
   end
   local win = require("cursor_agent.window.code").current()
   if not win then
-    return nil, "there is no code window to put it in"
+    return nil, "no code window to put it in"
   end
   local buf = vim.api.nvim_win_get_buf(win)
   if not vim.bo[buf].modifiable then
-    return nil, ("%s cannot be changed"):format(vim.api.nvim_buf_get_name(buf))
+    return nil, ("%s is not modifiable"):format(vim.api.nvim_buf_get_name(buf))
   end
   local line = vim.api.nvim_win_get_cursor(win)[1]
   local only = vim.api.nvim_buf_line_count(buf) == 1 and vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == ""

@@ -16,16 +16,32 @@ local function set_options(win, options)
   end
 end
 
----Whether a window has a statusline of its own. One for all windows is the user's.
+---Whether a window has its own statusline.
 ---@param win integer
 ---@return boolean
 local function own_statusline(win)
   return not window.is_float(win) and vim.o.laststatus ~= 3
 end
 
+---The statusline of a window: a part of the frame, or where all windows share one, what the chat is called.
+---@param win integer
+---@param part "top"|"bottom"
+---@return string empty for the user's
+local function statusline(win, part)
+  if own_statusline(win) then
+    return ("%%{%%v:lua.require'cursor_agent.prompt.bar'.%s()%%}"):format(part)
+  end
+  local default = vim.api.nvim_get_option_info2("statusline", {}).default
+  -- In a float it would take a row of its own.
+  return not window.is_float(win)
+      and vim.go.statusline == default
+      and "%{%v:lua.require'cursor_agent.prompt.bar'.shared()%}"
+    or ""
+end
+
 ---The frame of the prompt is drawn in what Neovim draws around windows.
-local FRAME = "StatusLine:CursorAgentFrame,StatusLineNC:CursorAgentFrame,WinBar:CursorAgentFrame,WinBarNC:CursorAgentFrame,"
-  .. "EndOfBuffer:CursorAgentFrame"
+local FRAME = "WinBar:CursorAgentFrame,WinBarNC:CursorAgentFrame,EndOfBuffer:CursorAgentFrame"
+local FRAME_IN_STATUSLINE = "StatusLine:CursorAgentFrame,StatusLineNC:CursorAgentFrame"
 
 ---A chat in a float has the ground of other windows: that is what its text is drawn on.
 local FLOAT_GROUND = "NormalFloat:Normal,FloatBorder:WinSeparator"
@@ -36,6 +52,8 @@ local FLOAT_GROUND = "NormalFloat:Normal,FloatBorder:WinSeparator"
 ---@param win integer
 ---@param kind "chat"|"prompt"
 function M.dress(chat, win, kind)
+  local icons = chat.transcript.context.icons
+  local rules = own_statusline(win) and (",stl:%s,stlnc:%s"):format(icons.rule, icons.rule) or ""
   local beside = vim.tbl_contains({ "right", "left" }, config.get().window.position)
   set_options(win, {
     relativenumber = false,
@@ -64,31 +82,28 @@ function M.dress(chat, win, kind)
       foldtext = "",
       foldminlines = 0,
       -- A closed fold looks like the line it shows.
-      winhighlight = "Folded:CursorAgentFolded,StatusLine:CursorAgentFrame,StatusLineNC:CursorAgentFrame"
+      winhighlight = "Folded:CursorAgentFolded"
+        .. (own_statusline(win) and "," .. FRAME_IN_STATUSLINE or "")
         .. (window.is_float(win) and "," .. FLOAT_GROUND or ""),
-      fillchars = ("fold: ,eob: ,stl:%s,stlnc:%s"):format(
-        chat.transcript.context.icons.rule,
-        chat.transcript.context.icons.rule
-      ),
+      fillchars = "fold: ,eob: " .. rules,
       conceallevel = config.get().chat.conceal and 2 or 0,
       concealcursor = "",
       winbar = "%{%v:lua.require'cursor_agent.chat.winbar'.chat()%}",
-      statusline = own_statusline(win) and "%{%v:lua.require'cursor_agent.prompt.bar'.top()%}" or "",
+      statusline = statusline(win, "top"),
     })
     chat.transcript:dress(win)
   else
-    local icons = chat.transcript.context.icons
     local framed = not window.is_float(win)
     set_options(win, {
       cursorline = false,
       foldenable = false,
-      fillchars = framed and ("eob:%s,stl:%s,stlnc:%s"):format(icons.gutter, icons.rule, icons.rule) or "eob: ",
+      fillchars = framed and ("eob:%s"):format(icons.gutter) .. rules or "eob: ",
       statuscolumn = framed and ("%%#CursorAgentFrame#%s "):format(icons.gutter) or " ",
       numberwidth = framed and 2 or 1,
       winfixheight = framed,
-      winhighlight = framed and FRAME or FLOAT_GROUND,
+      winhighlight = not framed and FLOAT_GROUND or FRAME .. (own_statusline(win) and "," .. FRAME_IN_STATUSLINE or ""),
       conceallevel = 0,
-      statusline = own_statusline(win) and "%{%v:lua.require'cursor_agent.prompt.bar'.bottom()%}" or "",
+      statusline = statusline(win, "bottom"),
     })
     chat.prompt:dress(win)
     -- What an empty prompt says depends on the window's width.

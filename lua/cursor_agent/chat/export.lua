@@ -65,7 +65,7 @@ local function decisions(entry)
   local said = {} ---@type string[]
   for _, one in ipairs(entry.decided or {}) do
     local by = one.by == "rule" and " by " .. (one.rule or "a rule") or one.by == "user" and " by you" or ""
-    local line = ("**%s %s%s%s**"):format(one.kind, one.outcome, one.always and " for good" or "", by)
+    local line = ("**%s %s%s%s**"):format(one.kind, one.outcome, one.always and " always" or "", by)
     local title = format.first_line(one.title or "", 400)
     if one.kind ~= "permission" and title ~= "" then
       line = ("%s: %s"):format(line, title)
@@ -173,7 +173,7 @@ function M.open(chat, path)
   end
   local name = ("%d/export"):format(chat.key)
   if (path or "") == "" and require("cursor_agent.window.scratch").enter_changed(name) then
-    return nil, "you have changed this export: :w {file} saves it, :q! drops it"
+    return nil, "this export has changes: :w {file} saves them, :q! discards them"
   end
   local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
   -- Before anything is cut, and again as a whole: a private key in a diff has many lines.
@@ -182,11 +182,11 @@ function M.open(chat, path)
   if path and path ~= "" then
     path = vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))
     if vim.uv.fs_stat(path) then
-      return nil, ("%s exists already"):format(path)
+      return nil, ("%s already exists"):format(path)
     end
     local ok, problem = require("cursor_agent.files.private").create(path, table.concat(lines, "\n") .. "\n")
     if not ok then
-      return nil, ("the export was not saved: %s"):format(problem)
+      return nil, ("could not save the export: %s"):format(problem)
     end
     require("cursor_agent.notify").notify("written to " .. path)
     return true

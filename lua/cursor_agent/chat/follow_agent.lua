@@ -70,7 +70,7 @@ local function choose(win)
     desc = "cursor-agent: closing the window that follows the agent ends that",
     callback = function()
       turn_off()
-      require("cursor_agent.notify").notify("the agent is not followed any more: its window was closed")
+      require("cursor_agent.notify").notify("stopped following the agent: its window was closed")
     end,
   })
 end
@@ -289,7 +289,7 @@ function M.toggle(how)
   local notify = require("cursor_agent.notify")
   if how == "off" or (not how and M.enabled()) then
     turn_off()
-    notify.notify("the agent is not followed any more")
+    notify.notify("stopped following the agent")
     return true
   elseif how == "here" then
     local win = vim.api.nvim_get_current_win()
@@ -297,7 +297,7 @@ function M.toggle(how)
       return nil, "go to a window with code first"
     end
     turn_on(win)
-    notify.notify("the agent is followed in this window, once you are in another one")
+    notify.notify("following the agent in this window as soon as you leave it")
     return true
   elseif how and how ~= "on" then
     return nil, ("`follow` takes `here`, `on` or `off`, not `%s`"):format(how)
@@ -306,8 +306,8 @@ function M.toggle(how)
   if #windows <= 1 then
     turn_on(windows[1])
     notify.notify(
-      windows[1] and "the agent is followed in " .. describe(windows[1])
-        or "the agent is followed in a window below the code"
+      windows[1] and "following the agent in " .. describe(windows[1])
+        or "following the agent in a window below the code"
     )
     return true
   end

@@ -129,7 +129,7 @@ function M.search(text, all)
       return notify.notify(why or "the search failed", "error")
     elseif #hits == 0 then
       local where = all and "" or " of this directory"
-      return notify.notify(("“%s” is in no stored conversation%s"):format(text, where))
+      return notify.notify(("“%s” was not found in any stored conversation%s"):format(text, where))
     end
     local items = vim.tbl_map(function(hit)
       return {

@@ -88,13 +88,13 @@ function M.open_content(chat, index, number)
   local content = entry and entry.tool and (entry.tool.content or {})[number]
   local ok, data = pcall(vim.base64.decode, content and content.data or "")
   if not ok or data == "" then
-    return nil, "the agent sent nothing that could be opened"
+    return nil, "the agent sent nothing to open"
   end
   local outside = require("cursor_agent.chat.outside")
   local ending = outside.ending_of(content and content.mime)
   if not ending then
     local mime = require("cursor_agent.render.format").first_line(content and content.mime or "", 80)
-    return nil, ("only pictures, sounds, films and PDFs are opened, this is %s"):format(mime)
+    return nil, ("only images, audio, video and PDFs are opened; this is %s"):format(mime)
   end
   local path = ("%s.%s"):format(vim.fn.tempname(), ending)
   local written, why = require("cursor_agent.files.private").create(path, data)

@@ -411,6 +411,21 @@ vim.api.nvim_create_autocmd("WinResized", {
   end,
 })
 
+vim.api.nvim_create_autocmd("OptionSet", {
+  group = GROUP,
+  pattern = "laststatus",
+  desc = "cursor-agent: draw the frame of the prompt where there is a place for it now",
+  callback = function()
+    for _, chat in ipairs(chats.all()) do
+      for kind, buf in pairs({ chat = chat.buf, prompt = chat.prompt.buf }) do
+        for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+          dress.dress(chat, win, kind --[[@as "chat"|"prompt"]])
+        end
+      end
+    end
+  end,
+})
+
 ---The window to show a buffer in: one that has it, the code window where that may change, or a new one.
 ---@param buf integer
 ---@return integer

@@ -97,7 +97,7 @@ end
 function M.file(chat)
   local target = M.target(chat)
   if not target or not target.path then
-    return nil, "there is no file here"
+    return nil, "no file under the cursor"
   end
   return M.go(chat, target)
 end
@@ -112,7 +112,7 @@ function M.open_outside(chat)
   end
   local what = target and (target.url or target.path)
   if not what then
-    return nil, "there is no file or address here"
+    return nil, "no file or URL under the cursor"
   end
   local outside = require("cursor_agent.chat.outside")
   if target and target.url then

@@ -61,10 +61,10 @@ end
 function M.delete_one(session, sure)
   local name = called(session)
   if session.live or chats.find(session.id) then
-    return nil, ("%s is open: :CursorAgent close! ends it, then it can be deleted"):format(name)
+    return nil, ("%s is open; end it with :CursorAgent close! before deleting it"):format(name)
   end
   if not sure then
-    local answer = vim.fn.confirm(("Delete %s for good?"):format(name), "&Yes\n&No", 2)
+    local answer = vim.fn.confirm(("Permanently delete %s?"):format(name), "&Yes\n&No", 2)
     -- Else the question and the next message together ask for <CR>.
     vim.cmd.redraw()
     if answer ~= 1 then
@@ -76,11 +76,14 @@ function M.delete_one(session, sure)
   local asked, why = past.delete(session, function(done, problem)
     answered()
     if done and done.agent then
-      notify.notify(("%s was deleted"):format(name))
+      notify.notify(("deleted %s"):format(name))
     elseif done and done.stored then
-      notify.notify(("%s was deleted here; not at the agent: %s"):format(name, done.why or "it did not say why"))
+      notify.notify(("deleted %s here, but not at the agent: %s"):format(name, done.why or "it gave no reason"))
     else
-      notify.notify(("%s was not deleted: %s"):format(name, problem or done and done.why or "it is not known"), "error")
+      notify.notify(
+        ("could not delete %s: %s"):format(name, problem or done and done.why or "it was not found"),
+        "error"
+      )
     end
   end)
   if not asked then
@@ -112,11 +115,9 @@ local function rename(id, title)
   local session = { id = id, agent = "", source = "stored", live = false, how = "load" } ---@type cursor_agent.PastSession
   return past.rename(session, title, function(done, why)
     if done then
-      notify.notify(
-        vim.trim(title) ~= "" and ("it is called “%s” now"):format(vim.trim(title)) or "its name was taken back"
-      )
+      notify.notify(vim.trim(title) ~= "" and ("renamed to “%s”"):format(vim.trim(title)) or "the name was removed")
     else
-      notify.notify(("it was not renamed: %s"):format(why), "error")
+      notify.notify(("could not rename it: %s"):format(why), "error")
     end
   end)
 end
@@ -143,7 +144,7 @@ function M.rename(text)
   ---@return boolean?, string?
   local function this()
     if not here then
-      return nil, "there is no chat here; :CursorAgent rename {id} {name} names a past one"
+      return nil, "no chat in this tab; :CursorAgent rename {id} {name} renames a past one"
     elseif not id then
       return nil, "the agent has not started this chat yet"
     elseif text == "" then

@@ -19,7 +19,7 @@ local function entry_here(chat)
   local ready = bridge.is_loaded()
   local entry = index and ready and bridge.entry(chat.key, index)
   if not entry or not index then
-    return nil, "there is nothing under the cursor"
+    return nil, "nothing under the cursor"
   end
   return entry, index
 end

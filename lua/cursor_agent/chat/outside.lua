@@ -53,7 +53,7 @@ function M.open_url(url)
     local ok, path = pcall(vim.uri_to_fname, url)
     return M.open_file(ok and path or url)
   elseif not is_web(url) then
-    return nil, ("only http and https addresses are opened, this is %s"):format(shown(url))
+    return nil, ("only http and https URLs are opened; this is %s"):format(shown(url))
   end
   return open(url)
 end
@@ -67,7 +67,7 @@ function M.open_file(path)
   if not stat then
     return nil, ("%s does not exist"):format(shown(path))
   elseif not ENDINGS[ending] or stat.type ~= "file" or path:sub(1, 1) ~= "/" then
-    return nil, ("only pictures, sounds, films and PDFs are opened outside of Neovim, this is %s"):format(shown(path))
+    return nil, ("only images, audio, video and PDFs are opened outside Neovim; this is %s"):format(shown(path))
   end
   return open(path)
 end

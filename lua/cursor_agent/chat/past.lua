@@ -91,7 +91,7 @@ end
 local function tell_problems(problems)
   if #problems > 0 then
     local more = #problems > 1 and ("\n  and %d more, listed in the log"):format(#problems - 1) or ""
-    notify.once(("a stored conversation cannot be read: %s%s"):format(problems[1], more), "warn")
+    notify.once(("could not read a stored conversation: %s%s"):format(problems[1], more), "warn")
   end
 end
 
@@ -187,9 +187,9 @@ function M.search(text, opts, callback)
     opts, callback = nil, opts
   end
   if type(text) ~= "string" or vim.trim(text) == "" then
-    return nil, "name the text to search for"
+    return nil, "search for what? :CursorAgent search {text}"
   elseif not vim.is_callable(callback) then
-    return nil, "search: expected a function that takes what is found"
+    return nil, "search: expected a callback function"
   end
   local request, problem = bridge.search(text, which(opts))
   return await(request, problem, callback)
@@ -232,7 +232,7 @@ function M.delete(session, callback)
     return nil, "this conversation is open: close it first"
   end
   if session.source == "cli" and session.how ~= "load" then
-    return nil, "chats of Cursor's terminal are only read: delete it there"
+    return nil, "chats from Cursor's CLI are read-only here; delete it in the CLI"
   end
   local request, problem = bridge.forget_session(session.id)
   return await(request, problem, function(count, why)

@@ -157,7 +157,7 @@ function M.switch(what, id)
       -- Later: below a list the message would make Neovim wait for a key.
       vim.schedule(function()
         vim.cmd.redraw()
-        notify.notify(("new chats with %s start with the %s %s"):format(name, what, choice))
+        notify.notify(("new chats with %s will use the %s %s"):format(name, what, choice))
       end)
     end
   end
@@ -185,7 +185,7 @@ function M.switch(what, id)
   if not started then
     return nil, problem
   end
-  notify.notify(("%s names its %ss once its session has started"):format(name, what))
+  notify.notify(("%s lists its %ss once its session has started"):format(name, what))
   vim.api.nvim_create_autocmd("User", {
     pattern = "CursorAgentReady",
     desc = "cursor-agent: choose once there is something to choose from",
@@ -298,7 +298,7 @@ function M.detach(chat)
   elseif #labels == 1 then
     return take(1)
   end
-  vim.ui.select(labels, { prompt = "Take away" }, function(_, index)
+  vim.ui.select(labels, { prompt = "Remove" }, function(_, index)
     if index then
       require("cursor_agent.notify").report(take(index))
     end

@@ -14,8 +14,8 @@ local refreshing = {} ---@type table<integer, boolean>
 ---@class (exact) cursor_agent.redraw.Drawn
 ---@field chunks { [1]: string, [2]: string }[]
 ---@field width integer
----@field fits boolean beside the line
 ---@field wraps boolean the line takes more rows than one
+---@field col integer? the byte it covers the end of the line from
 
 ---@type table<integer, cursor_agent.redraw.Drawn>? by row of the window being drawn
 local asides
@@ -37,20 +37,51 @@ function M.refresh(buf)
 end
 
 ---@param list cursor_agent.render.Aside[]
+---@param cut boolean the end of the line cannot be seen
 ---@return cursor_agent.redraw.Drawn
-local function compose(list)
+local function compose(list, cut)
   local chunks, width = {}, 0
   for _, aside in ipairs(list) do
-    local text = "  " .. (aside.text or format.clock(now_ms - (aside.since or now_ms)))
-    chunks[#chunks + 1] = { text, aside.hl }
-    width = width + format.width(text)
+    if cut or not aside.when_cut then
+      local text = "  " .. (aside.text or format.clock(now_ms - (aside.since or now_ms)))
+      chunks[#chunks + 1] = { text, aside.hl }
+      width = width + format.width(text)
+    end
   end
   if #chunks > 0 then
     -- It does not touch the edge.
     chunks[#chunks + 1] = { " ", "CursorAgentAside" }
     width = width + 1
   end
-  return { chunks = chunks, width = width, fits = true, wraps = false }
+  return { chunks = chunks, width = width, wraps = false }
+end
+
+---@param win integer
+---@param row integer
+---@return boolean
+local function is_folded(win, row)
+  local function closed()
+    return vim.fn.foldclosed(row + 1) ~= -1
+  end
+  if win == vim.api.nvim_get_current_win() then
+    return closed()
+  end
+  return vim.api.nvim_win_call(win, closed)
+end
+
+---Where the last characters of a line begin that take at least so many cells.
+---@param line string
+---@param cells integer
+---@return integer col
+---@return integer taken
+local function last_cells(line, cells)
+  local col, taken = #line, 0
+  while col > 0 and taken < cells do
+    local from = col + vim.str_utf_start(line, col)
+    taken = taken + format.width(line:sub(from, col))
+    col = from - 1
+  end
+  return col, taken
 end
 
 ---@param win integer
@@ -73,17 +104,32 @@ local function on_win(_, win, buf, top, bottom)
   now_ms = clock.now_ms()
   local room = vim.api.nvim_win_get_width(win) - (vim.fn.getwininfo(win)[1] or { textoff = 0 }).textoff
   for _, mark in ipairs(marks) do
-    local aside = compose(self.asides[mark[1]] or {})
     local line = vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1] or ""
     local used = format.width(line)
-    aside.fits = used + aside.width <= room
-    aside.wraps = used > room
-    if not aside.fits and not aside.wraps then
+    -- A closed fold is one row, however long its line is.
+    local folded = used > room and is_folded(win, mark[2])
+    local aside = compose(self.asides[mark[1]] or {}, folded)
+    aside.wraps = used > room and not folded
+    if aside.wraps then
+      -- Rows are filled up where a line breaks at a word, so what is left over is the last row.
+      local past = vim.fn.virtcol({ mark[2] + 1, "$" }, false, win) --[[@as integer]]
+      used = math.floor((past - 2) % room) + 1
+    end
+    local cut = math.floor(used + aside.width + 1 - room)
+    if folded and #aside.chunks > 0 then
+      table.insert(aside.chunks, 1, { "…", "CursorAgentDetail" })
+    elseif cut > 1 and #aside.chunks > 0 then
       -- The end of the line makes way: half a state says nothing.
       local counts = line:match("  [+-]%d[%d +-]*$") or ""
-      local cut = used + aside.width + 1 - room
-      -- A part of a number is another number.
-      table.insert(aside.chunks, 1, { "…" .. (" "):rep(cut < #counts and #counts - cut or 0), "CursorAgentDetail" })
+      local gap = 0
+      if aside.wraps then
+        local col, covered = last_cells(line, cut)
+        aside.col, gap = col, covered - cut
+      elseif cut < #counts then
+        -- A part of a number is another number.
+        gap = #counts - cut
+      end
+      table.insert(aside.chunks, 1, { "…" .. (" "):rep(gap), "CursorAgentDetail" })
     end
     asides[mark[2]] = aside
   end
@@ -94,12 +140,12 @@ end
 ---@param row integer
 local function on_line(_, _, buf, row)
   local aside = asides and asides[row]
-  if aside then
-    vim.api.nvim_buf_set_extmark(buf, NS, row, 0, {
+  if aside and #aside.chunks > 0 then
+    vim.api.nvim_buf_set_extmark(buf, NS, row, aside.col or 0, {
       ephemeral = true,
       virt_text = aside.chunks,
       -- A right-aligned text hides what is under it, so a line of several rows gets it at its end.
-      virt_text_pos = aside.wraps and "eol" or "right_align",
+      virt_text_pos = aside.col and "overlay" or aside.wraps and "eol" or "right_align",
     })
   end
 end

@@ -118,7 +118,7 @@ function M.find(session)
     if chat then
       return chat
     end
-    return nil, "there is no chat in this tab; :CursorAgent opens one"
+    return nil, "no chat in this tab; :CursorAgent opens one"
   end
   local chat = by_key[session]
   if chat then
@@ -136,7 +136,7 @@ function M.find(session)
       return other
     end
   end
-  return nil, ("there is no session %s"):format(tostring(session))
+  return nil, ("unknown session %s"):format(tostring(session))
 end
 
 return M

@@ -150,7 +150,7 @@ end
 function M.open(chat, task)
   local entry = bridge.told(chat.key, task)
   if not entry or not entry.tool or not entry.tool.task then
-    return nil, "there is no subagent here"
+    return nil, "no subagent under the cursor"
   end
   local from = vim.api.nvim_get_current_win()
   local buf = vim.fn.bufnr(("^cursor-agent://%d/subagent/%d$"):format(chat.key, task))
@@ -166,7 +166,7 @@ function M.open(chat, task)
   vim.b[buf].cursor_agent_from = from
   local win = require("cursor_agent.window.scratch").show(buf, chat)
   if not win then
-    return nil, "there is no room for another window"
+    return nil, "no room for another window"
   end
   dress(win, buf)
   return true
@@ -185,7 +185,7 @@ function M.here(chat)
     end
     index = transcript.items[index].parent
   end
-  return nil, "there is no subagent here"
+  return nil, "no subagent under the cursor"
 end
 
 return M

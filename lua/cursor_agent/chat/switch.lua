@@ -94,7 +94,7 @@ local function preview(row, show)
   if row.chat and vim.api.nvim_buf_is_loaded(row.chat.buf) then
     return show(vim.api.nvim_buf_get_lines(row.chat.buf, -PREVIEW_LINES - 1, -1, false))
   end
-  local unknown = { row.title, "", "This conversation is shown once it is opened." }
+  local unknown = { row.title, "", "Open the chat to see this conversation." }
   local asked = row.past
     and past.preview(row.past, function(lines)
       show(lines and #lines > 0 and lines or unknown)
@@ -115,7 +115,7 @@ end
 ---@param row cursor_agent.chat.Row
 local function delete(row)
   if row.chat then
-    notify.notify("this chat is open: :CursorAgent close! ends it, then it can be deleted", "error")
+    notify.notify("this chat is open; end it with :CursorAgent close! before deleting it", "error")
   elseif row.past then
     notify.report(manage.delete_one(row.past))
   end
@@ -162,7 +162,7 @@ function M.open(opts)
     shown = true
     local earlier = past_rows(found)
     if not others and #earlier == 0 then
-      notify.notify(why or "there are no past sessions", why and "error" or "info")
+      notify.notify(why or "no other chats", why and "error" or "info")
       return
     end
     local list = vim.list_extend(M.live(), earlier)
@@ -171,7 +171,7 @@ function M.open(opts)
         late = agent,
         mark = "…",
         state = "",
-        title = ("%s has not listed its past chats yet: choose this to wait for them"):format(agent),
+        title = ("%s is still listing its past chats; choose this to wait"):format(agent),
         agent = agent,
         age = "",
         about = {},
@@ -294,7 +294,7 @@ function M.resume()
   return M.last(function(row, why)
     if not row then
       local folder = vim.fn.fnamemodify(here and here.cwd or vim.fn.getcwd(), ":~")
-      notify.notify(why or ("there is no earlier chat in %s"):format(folder), why and "error" or "info")
+      notify.notify(why or ("no earlier chat in %s"):format(folder), why and "error" or "info")
       return
     end
     choose(row)

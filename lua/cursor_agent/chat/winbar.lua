@@ -91,13 +91,13 @@ local function doing(chat)
   elseif status.state == "stopped" then
     return "stopped", "CursorAgentBarState"
   elseif status.state == "starting" and status.error then
-    return "does not answer · :CursorAgent restart", "CursorAgentBarError"
+    return "not responding · :CursorAgent restart", "CursorAgentBarError"
   elseif status.state == "starting" then
     return spinner(chat) .. " starting", "CursorAgentSpinner"
   elseif status.not_reading then
-    return "does not read · :CursorAgent restart", "CursorAgentBarError"
+    return "not reading · :CursorAgent restart", "CursorAgentBarError"
   elseif status.stuck then
-    return "does not stop · :CursorAgent restart", "CursorAgentBarError"
+    return "not stopping · :CursorAgent restart", "CursorAgentBarError"
   elseif status.cancelling then
     return spinner(chat) .. " stopping", "CursorAgentSpinner"
   elseif is_busy(chat) then
@@ -200,7 +200,9 @@ function M.chat()
     end
   end
   add(left, "CursorAgentBarAgent", require("cursor_agent.config").agent_title(chat.agent), 2, 4)
-  add(left, "CursorAgentBarMode", M.mode(status), 2, 1)
+  -- The mode says what an agent may do, which one that does not run does not need.
+  local ended = status.state == "failed" or status.state == "stopped" or status.needs_login
+  add(left, "CursorAgentBarMode", M.mode(status), 2, ended and 5 or 1)
   add(left, "CursorAgentBarModel", model(status), 2, 6)
 
   local unseen, any = chat.transcript.tail:unseen(win)

@@ -129,7 +129,7 @@ local function start()
         process, variables.demo_url = nil, nil
       end
       local why = vim.trim(this.stderr):gsub("^cursor%-agent%-cloud: ", "")
-      local said = why ~= "" and why or ("cursor-agent-cloud ended (code %d)"):format(result.code)
+      local said = why ~= "" and why or ("cursor-agent-cloud exited (code %d)"):format(result.code)
       fail_all(this --[[@as cursor_agent.cloud.Process]], said)
       if unasked then
         events.emit("cloud gone", said)
@@ -137,7 +137,7 @@ local function start()
     end)
   end)
   if not ok then
-    return nil, ("cursor-agent-cloud cannot be started: %s"):format(tostring(system))
+    return nil, ("could not start cursor-agent-cloud: %s"):format(tostring(system))
   end
   this.system = system
   process = this --[[@as cursor_agent.cloud.Process]]
@@ -193,7 +193,7 @@ function M.stop()
       old.system:write(nil)
       old.system:kill("sigterm")
     end)
-    fail_all(old, "cursor-agent-cloud was ended")
+    fail_all(old, "cursor-agent-cloud was stopped")
   end
 end
 

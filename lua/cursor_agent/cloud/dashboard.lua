@@ -151,7 +151,7 @@ local function foot()
   elseif #view.list == 0 then
     return { " No cloud agents yet: n starts one." }
   elseif #view.shown == 0 then
-    return { " None matches the filter; <BS> clears it." }
+    return { " No agent matches the filter; <BS> clears it." }
   end
   return {}
 end
@@ -482,7 +482,7 @@ function M.current()
   local win = window()
   local id = win and view.shown[vim.api.nvim_win_get_cursor(win)[1] - HEAD]
   if not id then
-    return nil, "there is no agent on this line"
+    return nil, "no agent on this line"
   end
   return view.by_id[id]
 end

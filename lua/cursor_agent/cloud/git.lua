@@ -111,7 +111,7 @@ function M.place(cwd, callback)
           local followed = vim.trim(tracked or "")
           local remote = remotes[followed] and followed or remotes.origin and "origin" or names[1]
           if not remote then
-            callback(nil, "this repository has no remote: a cloud agent works on what was pushed")
+            callback(nil, "this repository has no remote: cloud agents work on what was pushed")
             return
           end
           local tracking = ("refs/remotes/%s/%s"):format(remote, name or "HEAD")
@@ -178,12 +178,12 @@ end
 ---@param callback fun(place: cursor_agent.cloud.Place?, why: string?)
 local function clone_of(row, callback)
   if not row.branch then
-    callback(nil, ("“%s” has pushed no branch yet"):format(row.name))
+    callback(nil, ("“%s” has not pushed a branch yet"):format(row.name))
     return
   end
   for _, name in ipairs({ row.branch, row.ref }) do
     if not is_ref(name) then
-      callback(nil, ("`%s` is not a name git takes: nothing was fetched"):format(name))
+      callback(nil, ("`%s` is not a valid git ref; nothing was fetched"):format(name))
       return
     end
   end
@@ -208,7 +208,7 @@ local function clone_of(row, callback)
     end
     callback(
       nil,
-      ("“%s” works on %s, and this is %s: open Neovim in a clone of it"):format(
+      ("“%s” works on %s, but this is %s; open Neovim in a clone of that repository"):format(
         row.name,
         row.repo or "no repository",
         place.url
@@ -239,7 +239,7 @@ local function with_branch(row, callback, use)
     end
     fetch(place, row.branch --[[@as string]], function(ok, problem)
       if not ok then
-        callback(nil, ("the branch %s cannot be fetched: %s"):format(row.branch, problem))
+        callback(nil, ("could not fetch the branch %s: %s"):format(row.branch, problem))
         return
       end
       use(place, ("refs/remotes/%s/%s"):format(place.remote, row.branch))

@@ -10,7 +10,7 @@ local M = {}
 
 ---@param message string?
 local function failed(message)
-  notify.notify(message or "it failed without a reason", "error")
+  notify.notify(message or "it failed without giving a reason", "error")
 end
 
 ---The row of an agent: the one that is known where that is enough, or as it is now. It may have pushed a branch, or opened a pull
@@ -97,7 +97,7 @@ function verbs.stop(id)
       return
     end
     dashboard.on_rows({ rows = { row } })
-    notify.notify(("“%s” was stopped"):format(row.name), "info")
+    notify.notify(("stopped “%s”"):format(row.name), "info")
   end)
 end
 
@@ -143,7 +143,7 @@ function verbs.delete(id)
         return
       end
       dashboard.remove(id)
-      notify.notify(("“%s” was deleted"):format(row.name), "info")
+      notify.notify(("deleted “%s”"):format(row.name), "info")
     end)
   end)
 end
@@ -193,7 +193,7 @@ function verbs.browse(id)
       return
     end
     if client.is_demo() then
-      notify.notify(("the demo opens no browser: it would be %s"):format(address), "info")
+      notify.notify(("the demo does not open a browser; this would open %s"):format(address), "info")
       return
     end
     local _, why = vim.ui.open(address)
@@ -209,7 +209,7 @@ function verbs.artifacts(id)
       failed(message)
       return
     elseif #list == 0 then
-      notify.notify("this agent has left no artifacts", "info")
+      notify.notify("this agent has no artifacts", "info")
       return
     end
     local format = require("cursor_agent.render.format")
@@ -336,7 +336,7 @@ function M.run(text)
   if id == "" then
     local row = vim.bo.filetype == "cursoragent-cloud" and dashboard.current()
     if not row then
-      return nil, ("name the agent: :CursorAgent cloud %s {id}; :CursorAgent cloud lists them"):format(verb)
+      return nil, ("which agent? :CursorAgent cloud %s {id}; :CursorAgent cloud lists them"):format(verb)
     end
     id = row.id
   end
@@ -376,7 +376,7 @@ end
 ---@return boolean?, string?
 function M.filter(name)
   if name == "text" then
-    vim.ui.input({ prompt = "Agents with: " }, function(text)
+    vim.ui.input({ prompt = "Filter by text: " }, function(text)
       if text then
         dashboard.set_filter("text", text)
       end

@@ -54,14 +54,14 @@ local function with(place, text)
     images = mentioned(text),
   }
   if place and place.branch and not place.pushed then
-    new.note = ("the branch %s was not pushed: Cursor cannot see it"):format(place.branch)
+    new.note = ("the branch %s has not been pushed, so Cursor cannot see it"):format(place.branch)
     new.ref = nil
   elseif place and not place.branch then
     new.note = "no branch is checked out here"
   elseif place and place.ahead > 0 then
-    new.note = ("%d commits of %s were not pushed"):format(place.ahead, place.branch or "HEAD")
+    new.note = ("%d commits on %s have not been pushed"):format(place.ahead, place.branch or "HEAD")
   elseif place and place.dirty then
-    new.note = "what is not committed stays here"
+    new.note = "uncommitted changes are not sent"
   end
   return new
 end
@@ -73,7 +73,7 @@ function M.summary(new)
   local format = require("cursor_agent.render.format")
   local parts = {
     new.repo and (new.repo:gsub("^https://", "")) or "no repository",
-    new.ref and "at " .. new.ref or "at its default branch",
+    new.ref and "at " .. new.ref or "on its default branch",
     "model " .. (new.model or "default"),
     "mode " .. new.mode,
     new.auto_pr and "opens a pull request" or "no pull request",
@@ -172,11 +172,11 @@ function M.read(lines)
     if name and not line:find("^#") then
       fields[name] = value
     elseif vim.trim(line) ~= "" and not line:find("^#") then
-      return nil, ("`%s` is not a setting; the prompt stands below the line `---`"):format(line)
+      return nil, ("`%s` is not a setting; the prompt goes below the `---` line"):format(line)
     end
   end
   if not at then
-    return nil, "the line `---` between the settings and the prompt is missing"
+    return nil, "the `---` line between the settings and the prompt is missing"
   end
   local function given(name)
     local value = fields[name]
@@ -197,7 +197,7 @@ function M.read(lines)
   for path in vim.gsplit(fields.images or "", ",", { trimempty = true }) do
     local full = vim.fn.fnamemodify(vim.fs.normalize(vim.trim(path)), ":p")
     if vim.fn.filereadable(full) == 0 then
-      return nil, ("there is no image %s"):format(vim.trim(path))
+      return nil, ("no such image: %s"):format(vim.trim(path))
     end
     images[#images + 1] = full
   end
@@ -230,7 +230,7 @@ local function edit(new, name)
   local function send()
     -- The answer can take a while, and a second press would start a second agent.
     if sending then
-      notify.notify("this is being sent: the answer has not come yet", "info")
+      notify.notify("already sending; waiting for the answer", "info")
       return
     end
     local read, why = M.read(vim.api.nvim_buf_get_lines(buf, 0, -1, false))
@@ -263,7 +263,7 @@ local function edit(new, name)
   -- What will be sent is read from its beginning, a prompt is typed at the end.
   vim.cmd.stopinsert()
   vim.api.nvim_win_set_cursor(0, { new.text == "" and vim.api.nvim_buf_line_count(buf) or 1, 0 })
-  notify.notify("nothing is sent before <C-s> or :w; :q! drops it", "info")
+  notify.notify("nothing is sent until <C-s> or :w; :q! discards it", "info")
 end
 
 ---Starts an agent on the repository Neovim is in.
@@ -308,7 +308,7 @@ local function conversation(chat)
   local talk = table.concat(lines, "\n\n")
   if #talk > MOST_TALK then
     -- The end of a conversation says where it stands.
-    talk = "(the beginning is left out)\n\n…" .. vim.fn.strcharpart(talk, vim.fn.strchars(talk) - MOST_TALK)
+    talk = "(the beginning was cut)\n\n…" .. vim.fn.strcharpart(talk, vim.fn.strchars(talk) - MOST_TALK)
   end
   return prompt, talk
 end
@@ -327,32 +327,29 @@ function M.send(chat)
       return
     end
     local function show(diff)
-      local text = { "Go on with this task:", "", prompt, "", "## The conversation so far", "", talk }
+      local text = { "Continue this task:", "", prompt, "", "## The conversation so far", "", talk }
       if vim.trim(diff) ~= "" then
         local shown = diff:gsub("\n+$", "") ---@type string
         if #shown > MOST_DIFF then
           -- Whole lines.
-          shown = shown:sub(1, MOST_DIFF):gsub("[^\n]*$", "") .. "(the rest is left out)"
+          shown = shown:sub(1, MOST_DIFF):gsub("[^\n]*$", "") .. "(the rest was cut)"
         end
         -- As many backticks as nothing in it has.
         local fence = "```"
         while shown:find(fence, 1, true) do
           fence = fence .. "`"
         end
-        vim.list_extend(
-          text,
-          { "", "## Changes that are not committed: apply them first", "", fence .. "diff", shown, fence }
-        )
+        vim.list_extend(text, { "", "## Uncommitted changes: apply them first", "", fence .. "diff", shown, fence })
       end
       local redacted = require("cursor_agent.bridge.redact").text(table.concat(text, "\n"))
       local new = with(place, redacted)
-      if new.note == "what is not committed stays here" then
+      if new.note == "uncommitted changes are not sent" then
         new.note = nil
       end
       local open = place and git.unsaved(place.root)
       if open then
         new.note = (new.note and new.note .. "; " or "")
-          .. ("%s is not saved: the diff has what is on disk"):format(open)
+          .. ("%s has unsaved changes; the diff is of what is on disk"):format(open)
       end
       if not place then
         new.repo, new.ref = "https://github.com/acme/app", "main"

@@ -85,7 +85,7 @@ function M.gone(message)
   end
   watched, asking, restarts = {}, {}, 0
   changed()
-  require("cursor_agent.notify").notify(("cloud agents are no longer watched. %s"):format(message), "warn")
+  require("cursor_agent.notify").notify(("stopped watching cloud agents. %s"):format(message), "warn")
 end
 
 ---@param id string
@@ -170,7 +170,7 @@ function M.lost(params)
   if row then
     M.forget(params.id)
     require("cursor_agent.notify").notify(
-      ("cloud agent “%s” is no longer watched. %s"):format(row.name, params.message),
+      ("stopped watching the cloud agent “%s”. %s"):format(row.name, params.message),
       "warn"
     )
   end

@@ -173,9 +173,9 @@ end
 ---Groups whose colours are chosen to suit the colorscheme (`diff.lua`), and what they are.
 ---@type table<string, string>
 M.computed = {
-  CursorAgentDiffAdd = "the ground of DiffAdd, or a green one",
+  CursorAgentDiffAdd = "DiffAdd's background, or a green one",
   CursorAgentDiffAddWord = "a stronger green",
-  CursorAgentDiffDelete = "the ground of DiffDelete, or a red one",
+  CursorAgentDiffDelete = "DiffDelete's background, or a red one",
   CursorAgentDiffDeleteWord = "a stronger red",
 }
 

@@ -85,9 +85,9 @@ local function mentions(chat, word)
     end
   end
   local docs = {
-    selection = "what was last selected in the code window",
+    selection = "the last selection in the code window",
     diagnostics = "errors and warnings in the editor",
-    diff = "git diff of what is not committed",
+    diff = "uncommitted changes (git diff)",
     buffer = "the file in the code window",
     quickfix = "the quickfix list",
     terminal = "the last output of a terminal",

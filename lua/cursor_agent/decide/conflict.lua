@@ -152,7 +152,7 @@ function M.details(decision)
   vim.b[buf].cursor_agent_decision = decision.id
   vim.api.nvim_set_option_value("winbar", frame.bar(hints()), { win = 0, scope = "local" })
   -- One above each, so that the lines stay side by side.
-  vim.api.nvim_set_option_value("winbar", "%#CursorAgentKeyText# yours, not saved", { win = mine, scope = "local" })
+  vim.api.nvim_set_option_value("winbar", "%#CursorAgentKeyText# yours, unsaved", { win = mine, scope = "local" })
   require("cursor_agent.keys").map(buf, "conflict")
   return buf
 end

@@ -60,16 +60,16 @@ local VERDICTS = {
   question = { accept = "answer", reject = "skip" },
 }
 
----The key that goes into the card from the current window.
+---What goes into the card from the current window: a key, or a command.
 ---@return string
-local function entering_key()
+local function way_in()
   local keymaps = require("cursor_agent.keys")
   local kind = vim.b.cursor_agent_kind ---@type cursor_agent.BufferKind?
   local typing = typing_mode() == "i"
-  return not typing and kind and keymaps.key("decisions", kind)
+  local key = not typing and kind and keymaps.key("decisions", kind)
     or bound_key("<Plug>(cursor-agent-decisions)")
     or not typing and keymaps.key("decisions", "global")
-    or ":CursorAgent decisions"
+  return key and key .. " more" or ":CursorAgent decisions"
 end
 
 ---How to answer a decision, or to go into its card, from elsewhere: the keys that work in the current window.
@@ -85,7 +85,7 @@ function M.reminder(decision)
       words[#words + 1] = ("%s %s"):format(key, does[verdict])
     end
   end
-  words[#words + 1] = entering_key() .. " more"
+  words[#words + 1] = way_in()
   return words
 end
 
@@ -127,7 +127,14 @@ end
 function M.title(words, counted, width, border)
   local line = line_of(border)
   local count = counted and (" %s "):format(counted) or ""
-  local title = (" %s "):format(cut(words, width - format.width(count) - 4))
+  local room = width - format.width(count) - 4
+  if format.width(words) > room then
+    -- Who asks is known from the window it is in; what is asked is not.
+    words = words:gsub("^.* asks to (%l)(.*)$", function(first, rest)
+      return first:upper() .. rest .. "?"
+    end)
+  end
+  local title = (" %s "):format(cut(words, room))
   local fill = width - format.width(title) - format.width(count) - (count ~= "" and 1 or 0)
   local chunks = { { title, "CursorAgentDecisionTitle" } } ---@type { [1]: string, [2]: string }[]
   if count ~= "" then
@@ -135,6 +142,25 @@ function M.title(words, counted, width, border)
     chunks[3] = { count, "CursorAgentDecisionCount" }
   end
   return chunks
+end
+
+---A text in rows that break between words; a word that is wider than a row is cut.
+---@param text string
+---@param width integer
+---@return string[]
+local function wrap(text, width)
+  local rows, row = {}, "" ---@type string[], string
+  for word in text:gmatch("%S+") do
+    word = cut(word, width)
+    if row ~= "" and format.width(row .. " " .. word) > width then
+      rows[#rows + 1] = row
+      row = word
+    else
+      row = row == "" and word or row .. " " .. word
+    end
+  end
+  rows[#rows + 1] = row
+  return rows
 end
 
 ---The keys, as many to a line as fit.
@@ -145,7 +171,8 @@ function M.keys(hints, width)
   local block = blocks.builder()
   local line, used = {}, 0 ---@type cursor_agent.render.Chunk[], integer
   for _, hint in ipairs(hints) do
-    local text = cut(hint.text, width - format.width(hint.key) - 2)
+    local texts = wrap(hint.text, width - format.width(hint.key) - 2)
+    local text = texts[1] or ""
     local wide = format.width(hint.key .. " " .. text)
     if used > 0 and used + 3 + wide > width then
       block:line(line)
@@ -160,6 +187,12 @@ function M.keys(hints, width)
     line[#line + 1] = { hint.key, "CursorAgentKey" }
     line[#line + 1] = { " " .. text, "CursorAgentKeyText" }
     used = used + wide
+    for i = 2, #texts do
+      block:line(line)
+      local indent = (" "):rep(format.width(hint.key) + 2)
+      -- Nothing follows in its last row.
+      line, used = { { indent .. texts[i], "CursorAgentKeyText" } }, width
+    end
   end
   if #line > 0 then
     block:line(line)

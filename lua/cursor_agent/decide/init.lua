@@ -26,9 +26,15 @@ local M = {}
 ---@type table<string, { card: fun(decision: cursor_agent.Decision): cursor_agent.decide.Card }>
 local VIEWS = { permission = permission, plan = plan, conflict = conflict }
 
+---@type integer? instead of the option `decisions.delay_ms`
+M.SETTLE_MS = nil
+
 ---A key counts as an answer only when what it answers has been on the screen for this long; before that it was typed
 ---for something else.
-M.SETTLE_MS = 300
+---@return integer
+local function settle_ms()
+  return M.SETTLE_MS or math.max(config.get().decisions.delay_ms, 0)
+end
 
 ---@type cursor_agent.Decision[] what waits, oldest first
 local queue = {}
@@ -172,7 +178,7 @@ local function refresh()
   local is_new = on_screen ~= decision.id or shown_revision ~= decision.revision or not card.is_open()
   if is_new then
     refresh_tool(decision)
-    settles_at = now_ms() + M.SETTLE_MS
+    settles_at = now_ms() + settle_ms()
   end
   on_screen, shown_revision = decision.id, decision.revision
   local view = (VIEWS[decision.kind] or question).card(decision)
@@ -257,7 +263,7 @@ local function on_changed(decision, at)
     permission.fill_details(buf, decision)
   end
   if before.revision ~= decision.revision and on_screen == decision.id then
-    settles_at = now_ms() + M.SETTLE_MS
+    settles_at = now_ms() + settle_ms()
   end
   refresh()
 end
@@ -306,7 +312,7 @@ function M.current()
     decision = bridge.is_loaded() and bridge.pending()[1] or nil
   end
   if not decision then
-    return nil, "nothing waits for a decision"
+    return nil, "nothing needs a decision"
   end
   return decision
 end
@@ -350,7 +356,7 @@ function M.answer(id, answer, revision)
   if decision and path then
     plan.accepted(path, decision.key)
     local say = config.get().plan.directory ~= "" and "the plan is saved as %s"
-      or "the agent finds the plan as you changed it in %s, until Neovim ends"
+      or "your edited plan is in %s for the agent, until Neovim exits"
     notify.notify(say:format(format.path(path, decision.cwd)))
   end
   drop(id, "user")
@@ -367,7 +373,7 @@ function M.verdict(decision, verdict)
   elseif decision.kind == "plan" or decision.kind == "conflict" then
     return verdict == "accept" and { accept = true } or { reject = true }
   elseif verdict == "accept" then
-    return nil, "a question is answered, not accepted: see :CursorAgent decisions"
+    return nil, "a question cannot be accepted, only answered; :CursorAgent decisions goes to it"
   end
   return { skip = true }
 end
@@ -413,7 +419,7 @@ end
 local function is_settled()
   local now = now_ms()
   if now < settles_at then
-    settles_at = now + M.SETTLE_MS
+    settles_at = now + settle_ms()
     return false
   end
   return true
@@ -436,7 +442,7 @@ function M.open(id)
     decision, why = M.current()
   end
   if not decision then
-    return nil, why or "this was decided"
+    return nil, why or "already decided"
   end
   if not find(decision.id) then
     queue[#queue + 1] = decision
@@ -455,11 +461,11 @@ function M.open(id)
   end
   refresh()
   if not card.enter() then
-    return nil, "there is no room to show the decision"
+    return nil, "no room to show the decision"
   end
   -- What was typed before the card was entered was not meant for it.
   if vim.fn.getchar(1) ~= 0 then
-    settles_at = math.max(settles_at, now_ms() + M.SETTLE_MS)
+    settles_at = math.max(settles_at, now_ms() + settle_ms())
   end
   return true
 end
@@ -549,7 +555,7 @@ function M.go(step)
   local decision = M.current()
   local _, at = find(decision and decision.id or -1)
   if not at or #queue < 2 then
-    return nil, "no other decision waits"
+    return nil, "no other decision is open"
   end
   local next_one = queue[(at - 1 + step) % #queue + 1]
   later[next_one.id] = nil
@@ -605,7 +611,7 @@ function M.show_details(decision)
   local buf = (decision.kind == "conflict" and conflict or permission).details(decision)
   if not buf then
     M.open(decision.id)
-    return nil, "there is no room for the details"
+    return nil, "no room for the details"
   end
   details[decision.id] = buf
   vim.api.nvim_create_autocmd("BufWipeout", {
@@ -645,7 +651,7 @@ function M.key(name, lhs)
   local shown = own or on_screen
   local decision = shown and find(shown)
   if not decision and own then
-    return nil, "this was decided"
+    return nil, "already decided"
   elseif not decision then
     -- It went just now; the card is about to show the next one.
     refresh_soon()
@@ -690,7 +696,7 @@ card.on_focus = function(entered)
   if not entered then
     question.left()
   elseif vim.fn.getchar(1) ~= 0 then
-    settles_at = math.max(settles_at, now_ms() + M.SETTLE_MS)
+    settles_at = math.max(settles_at, now_ms() + settle_ms())
   end
 end
 

@@ -23,7 +23,7 @@ local function answering(decision)
       if M.queue.waits(decision.id) then
         return true
       end
-      notify.notify("this was decided meanwhile; nothing was sent", "warn")
+      notify.notify("already decided; nothing was sent", "warn")
       return false
     end,
   }
@@ -41,7 +41,7 @@ end
 ---@return boolean
 local function reject_with_message(decision)
   local how = answering(decision)
-  vim.ui.input({ prompt = "Reject, and say: " }, function(text)
+  vim.ui.input({ prompt = "Reject with a reason: " }, function(text)
     text = text and vim.trim(text) or ""
     if text == "" or not how.is_pending() then
       return
@@ -70,7 +70,7 @@ end
 ---@return boolean
 local function reject_plan(decision)
   local how = answering(decision)
-  vim.ui.input({ prompt = "Reject the plan, because (may be empty): " }, function(reason)
+  vim.ui.input({ prompt = "Reason for rejecting the plan (optional): " }, function(reason)
     if reason and how.is_pending() then
       reason = vim.trim(reason)
       notify.report(how.answer({ reject = true, reason = reason ~= "" and reason or nil }))

@@ -50,7 +50,7 @@ end
 function M.choose_number(decision, number)
   local option = (decision.options or {})[number or 0]
   if not option then
-    return nil, ("%s offers %s here"):format(decision.agent, format.plural(#(decision.options or {}), "option"))
+    return nil, ("%s has %s here"):format(decision.agent, format.plural(#(decision.options or {}), "option"))
   end
   return { option = option.id }
 end
@@ -276,7 +276,7 @@ function M.body(decision, max)
   local b = blocks.builder()
   local tool = decision.tool
   if not tool then
-    b:line({ { decision.title ~= "" and decision.title or "(the agent does not say what for)" } })
+    b:line({ { decision.title ~= "" and decision.title or "(the agent did not say what for)" } })
     return b
   end
   for _, line in ipairs(warnings(decision)) do
@@ -355,7 +355,7 @@ local function hints(decision)
         and require("cursor_agent.config").is_cursor(decision.agent)
         and not decision.by_editor
       then
-        text = text .. " (kept in Cursor's own allowlist)"
+        text = text .. " (adds to Cursor's allowlist)"
       end
       vim.list_extend(list, frame.hints("permission", { { one.action, text } }))
     elseif one.kind == "reject_once" then

@@ -43,12 +43,19 @@ local MIN_CHAT_ROWS = 6
 ---@field width integer
 ---@field is_chat boolean it is the chat's column: the card is as wide
 
----The window of the chat on the screen.
+---The window of the chat on the screen: this tab page's, or another one that happens to be shown.
 ---@return integer? win
 ---@return cursor_agent.Chat? chat
 function M.chat_window()
-  local chat = require("cursor_agent.chat.registry").current()
+  local chats = require("cursor_agent.chat.registry")
+  local chat = chats.current()
   local win = chat and layout.chat_window(chat)
+  for _, other in ipairs(win and {} or chats.all()) do
+    local shown = layout.chat_window(other)
+    if shown then
+      return shown, other
+    end
+  end
   return win, chat
 end
 

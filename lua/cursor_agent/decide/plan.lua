@@ -288,15 +288,17 @@ end
 
 ---@param buf integer
 ---@param title string
+---@param hints cursor_agent.decide.Hint[]
 ---@return integer win
-local function open_window(buf, title)
+---@return boolean keyed its border names the keys
+local function open_window(buf, title, hints)
   local position = config.get().plan.position
   if position == "tab" then
     vim.cmd("tab sbuffer " .. buf)
-    return vim.api.nvim_get_current_win()
+    return vim.api.nvim_get_current_win(), false
   elseif position == "split" then
     local code = require("cursor_agent.window.code").current()
-    return vim.api.nvim_open_win(buf, true, { split = code and "above" or "left", win = code or -1 })
+    return vim.api.nvim_open_win(buf, true, { split = code and "above" or "left", win = code or -1 }), false
   end
   -- As large as its text, and a margin.
   local widest = math.min(math.floor(vim.o.columns * FLOAT_SHARE), 110)
@@ -310,17 +312,26 @@ local function open_window(buf, title)
   for _, line in ipairs(lines) do
     height = height + math.max(math.ceil(format.width(line) / math.max(width - 4, 1)), 1)
   end
-  height = math.min(height + 2, tallest)
   local border = window.border()
+  width = math.max(width, 20)
+  local words = vim.tbl_map(function(hint)
+    return ("%s %s"):format(hint.key, hint.text)
+  end, hints)
+  local foot = (" %s "):format(table.concat(words, " · "))
+  local keyed = border ~= "none" and format.width(foot) <= width
+  height = math.min(height + (keyed and 1 or 2), tallest)
   return vim.api.nvim_open_win(buf, true, {
     relative = "editor",
-    width = math.max(width, 20),
+    width = width,
     height = math.max(height, 5),
     row = math.max(math.floor((vim.o.lines - height) / 2) - 1, 0),
     col = math.max(math.floor((vim.o.columns - width) / 2) - 1, 0),
     border = border,
-    title = border ~= "none" and (" %s "):format(title) or nil,
-  })
+    title = border ~= "none" and (" %s "):format(format.first_cells(title, width - 2)) or nil,
+    footer = keyed and { { foot, "CursorAgentDecisionFooter" } } or nil,
+    footer_pos = keyed and "right" or nil,
+  }),
+    keyed
 end
 
 ---@param text string
@@ -343,20 +354,27 @@ function M.open(decision)
     return true
   end
   opened_from[decision.id] = vim.api.nvim_get_current_win()
-  win = open_window(buf, agent_title(decision) .. " proposes a plan")
+  local hints = frame.hints("plan", {
+    { "plan-accept", "accept" },
+    { "plan-reject", "reject with a reason" },
+    { "plan-cancel", "cancel" },
+    { "decision-later", "later" },
+  })
+  local about = decision.plan and decision.plan.name or ""
+  local title = agent_title(decision) .. " proposes a plan"
+  if about ~= "" then
+    title = ("%s: %s"):format(title, format.first_line(about, 80))
+  end
+  local keyed ---@type boolean
+  win, keyed = open_window(buf, title, hints)
   local bar = {} ---@type string[]
-  for _, hint in
-    ipairs(frame.hints("plan", {
-      { "plan-accept", "accept" },
-      { "plan-reject", "reject with a reason" },
-      { "plan-cancel", "cancel" },
-      { "decision-later", "later" },
-    }))
-  do
+  for _, hint in ipairs(hints) do
     bar[#bar + 1] = ("%%#CursorAgentKey# %s%%#CursorAgentKeyText# %s"):format(escape(hint.key), escape(hint.text))
   end
   for name, value in pairs({
-    winbar = table.concat(bar, " ·"),
+    winbar = not keyed and table.concat(bar, " ·") or "",
+    -- A margin.
+    statuscolumn = " ",
     number = false,
     relativenumber = false,
     signcolumn = "no",

@@ -309,7 +309,7 @@ function M.choose(decision, how)
   local row = row_here(decision)
   local question = row and (decision.questions or {})[row.question]
   if not row or not question then
-    return nil, "there is nothing to choose on this line"
+    return nil, "nothing to choose on this line"
   elseif row.option then
     toggle(decision, question, row.option)
   else
@@ -326,7 +326,7 @@ function M.choose_number(decision, number)
   local row = row_here(decision) or { question = 1 }
   local question = (decision.questions or {})[row.question]
   if not question or not question.options[number] then
-    return nil, ("there is no choice %s"):format(tostring(number))
+    return nil, ("no choice %s"):format(tostring(number))
   end
   toggle(decision, question, number --[[@as integer]])
   return true
@@ -354,7 +354,7 @@ function M.answer(decision, how)
     if #list == 0 and not may_be_empty then
       given.warned[question.id] = true
       card.move_to(first_line_of(given, i) or 1)
-      local again = question.multiple and not question.required and "; Enter again leaves it so" or ""
+      local again = question.multiple and not question.required and "; <CR> again sends it unanswered" or ""
       card.say(
         ("“%s” has no answer yet%s"):format(format.first_line(question.prompt, again == "" and 34 or 28), again)
       )
@@ -377,7 +377,7 @@ function M.skip(decision, how)
     -- An elicitation has no place for a reason.
     return how.answer({ skip = true })
   end
-  ask("Skip, because (may be empty): ", nil, function(reason)
+  ask("Reason for skipping (optional): ", nil, function(reason)
     if how.is_pending() then
       reason = vim.trim(reason)
       require("cursor_agent.notify").report(how.answer({ skip = true, reason = reason ~= "" and reason or nil }))
@@ -393,11 +393,11 @@ end
 function M.open_address(decision, how)
   local url = decision.url
   if not url then
-    return nil, "there is no address to open"
+    return nil, "no URL to open"
   end
   if not url:match("^https?://") then
     -- Anything else could start a program on this machine.
-    return nil, ("only http and https addresses are opened, not %s"):format(url)
+    return nil, ("only http and https URLs are opened; this is %s"):format(url)
   end
   local _, problem = require("cursor_agent.chat.outside").open_url(url)
   if problem then

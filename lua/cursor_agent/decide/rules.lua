@@ -28,7 +28,10 @@ function M.push()
   if not done then
     spec.rules = ASK_ALL
     bridge.set_policy(spec)
-    require("cursor_agent.notify").notify(("option `policy`: %s\n  you are asked for everything"):format(why), "warn")
+    require("cursor_agent.notify").notify(
+      ("option `policy`: %s\n  until this is fixed, every request needs your approval"):format(why),
+      "warn"
+    )
   end
 end
 
@@ -54,7 +57,7 @@ function M.guard(decision, queue)
   end
   vim.defer_fn(function()
     if queue.waits(decision.id) and not is_attended() then
-      queue.answer(decision.id, { reject = true, reason = "Neovim has no UI to ask the user on" })
+      queue.answer(decision.id, { reject = true, reason = "Neovim has no UI to ask the user" })
     end
   end, M.UNATTENDED_MS)
 end

@@ -103,7 +103,7 @@ function M.toggle(chat)
   end
   local status = require("cursor_agent.bridge").status(chat.key) or chat.status
   if #(status.todos or {}) == 0 then
-    return nil, "there are no todos yet"
+    return nil, "no todos yet"
   end
   chat.status = status
   key = chat.key
@@ -139,7 +139,7 @@ end
 function M.go()
   local chat = chats.get(key)
   if not chat then
-    return nil, "the session is gone"
+    return nil, "the session has ended"
   end
   local path = require("cursor_agent.decide.plan").path_of(chat.key)
   if path and vim.uv.fs_stat(path) then
@@ -152,7 +152,7 @@ function M.go()
   layout.open(chat)
   local chat_win = layout.chat_window(chat)
   if not entry or not chat_win then
-    return nil, "the chat does not list them"
+    return nil, "the todos are not in the chat"
   end
   vim.api.nvim_set_current_win(chat_win)
   local first = chat.transcript:range(entry)

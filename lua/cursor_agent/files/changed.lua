@@ -100,7 +100,7 @@ local function unreadable(buf, path, cwd, problem)
     if odd[buf] ~= state and loaded.known(buf) ~= state then
       odd[buf] = state
       local text = "the agent changed %s on disk; your unsaved changes are untouched\n  "
-        .. "it cannot be compared here: `:w!` there writes yours, `:e!` takes the agent's"
+        .. "it cannot be compared here: in its buffer, `:w!` writes yours, `:e!` takes the agent's"
       notify.notify(text:format(format.path(path, cwd)), "warn")
     end
   end
@@ -199,7 +199,7 @@ local function collide(buf, disk, base, opts)
     local cwd = opts.chat and opts.chat.cwd or vim.fn.getcwd()
     local text = (by_agent and "the agent changed %s on disk" or "%s was changed on disk")
       .. "; your unsaved changes are untouched\n"
-      .. "  :CursorAgent conflicts shows the difference; `:w!` there writes yours, `:e!` takes the other"
+      .. "  :CursorAgent conflicts shows the difference; in its buffer, `:w!` writes yours, `:e!` takes the other"
     notify.notify(text:format(format.path(path, cwd)), "warn")
   end
 end

@@ -33,7 +33,7 @@ end
 ---@param path string
 ---@return string
 function M.elsewhere(path)
-  return path .. ": it leads elsewhere by now; nothing was done"
+  return path .. ": it now leads somewhere else; nothing was done"
 end
 
 return M

@@ -77,7 +77,7 @@ function M.replace(path, pieces, still)
   end
   local renamed, why ---@type boolean?, string?
   if still and not still() then
-    why = path .. " was changed meanwhile"
+    why = path .. " changed in the meantime"
   else
     renamed, why = vim.uv.fs_rename(beside, path)
   end

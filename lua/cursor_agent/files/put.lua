@@ -43,7 +43,7 @@ local function write_buffer(buf, eol, real, written)
   if stat and stat.type ~= "file" then
     return nil, path .. ": not a regular file"
   elseif not stat and vim.uv.fs_lstat(path) then
-    return nil, path .. ": a link that leads nowhere"
+    return nil, path .. ": a broken link"
   elseif bo.readonly or (stat and (bit.band(stat.mode, WRITABLE) == 0 or not vim.uv.fs_access(path, "W"))) then
     return nil, path .. ": read-only; nothing was written"
   end

@@ -72,7 +72,7 @@ local function take_both(conflict)
       local by = changed.author(buf, conflict.key, true)
       changed.have_disk(buf, conflict.disk, { state = "", same = true, author = by })
     end
-    local text = "%s has both texts, what collides between <<<<<<< yours and >>>>>>> agent; it is not saved"
+    local text = "%s now has both texts, unsaved: conflicts are between <<<<<<< yours and >>>>>>> agent"
     notify.notify(text:format(vim.fs.basename(conflict.path)))
   end)
 end

@@ -57,7 +57,7 @@ local function read(request, what, key)
   local bytes = vim.api.nvim_buf_get_offset(buf, last) - vim.api.nvim_buf_get_offset(buf, first - 1)
   if bytes > loaded.MAX_BYTES then
     local text =
-      "%s: these lines have %d MB, more than the %d MB that can be read at once; ask for fewer with line and limit"
+      "%s: these lines are %d MB, more than the %d MB that can be read at once; read fewer with line and limit"
     local mb = 1024 * 1024
     local error = text:format(what.path, math.ceil(bytes / mb), loaded.MAX_BYTES / mb)
     return reply.refuse(request, error)

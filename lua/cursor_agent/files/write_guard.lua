@@ -37,14 +37,14 @@ function M.may_write(buf, path, by_agent)
   end
   local name = vim.fs.basename(path)
   if not disk then
-    tell(("%s was changed on disk and not written\n  `:w!` writes yours over it"):format(name))
+    tell(("%s has changed on disk and was not written\n  `:w!` overwrites it"):format(name))
     return false
   end
   if base and by_agent and #disk.text <= loaded.LONG_BYTES / 8 then
     events.emit("file changed", buf, { quietly = true })
     if loaded.is_current(buf, path) then
       -- What is written now has all of both.
-      notify.notify(("%s: what the agent wrote was merged with yours, and is written with it"):format(name))
+      notify.notify(("%s: the agent's changes were merged with yours and saved with them"):format(name))
       return true
     end
   end
@@ -54,7 +54,7 @@ function M.may_write(buf, path, by_agent)
     end
   end)
   local text =
-    "%s was changed on disk and not written\n  :CursorAgent conflicts shows the difference; `:w!` writes yours over it"
+    "%s has changed on disk and was not written\n  :CursorAgent conflicts shows the difference; `:w!` overwrites it"
   tell(text:format(name))
   return false
 end

@@ -18,7 +18,7 @@ function M.build(way)
   if running then
     return nil, "the library is being installed already"
   elseif way and not vim.list_contains(M.ways, way) then
-    return nil, ("there is no way %q; there are %s"):format(way, table.concat(M.ways, " and "))
+    return nil, ("unknown method %q; expected one of %s"):format(way, table.concat(M.ways, " and "))
   end
   local steps = require("cursor_agent.install.steps")
   running = true

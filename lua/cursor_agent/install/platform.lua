@@ -28,7 +28,7 @@ function M.triple()
   elseif arch and jit.os == "OSX" then
     return arch .. "-apple-darwin"
   end
-  return nil, ("there is none for %s on %s"):format(jit.os, jit.arch)
+  return nil, ("none is built for %s on %s"):format(jit.os, jit.arch)
 end
 
 ---@class (exact) cursor_agent.install.File

@@ -59,9 +59,9 @@ local function try(wanted, path)
   if not ok or type(found) ~= "table" then
     return false, "it does not load: it said " .. vim.inspect(output.stdout:sub(1, 200))
   elseif found.abi ~= wanted.abi then
-    return false, ("it speaks interface %s, the plugin %d"):format(tostring(found.abi), wanted.abi)
+    return false, ("its interface is version %s, the plugin needs %d"):format(tostring(found.abi), wanted.abi)
   elseif found.version ~= wanted.version then
-    return false, ("it is of version %s, the plugin of %s"):format(tostring(found.version), wanted.version)
+    return false, ("it is version %s, the plugin is %s"):format(tostring(found.version), wanted.version)
   end
   return true
 end
@@ -117,7 +117,7 @@ function ways.kept(wanted)
   end
   local built_from = release.read(wanted.root .. "/lib/" .. STAMP)
   if built_from and wanted.source and vim.trim(built_from) ~= wanted.source then
-    return false, "it was built from other sources"
+    return false, "it was built from different sources"
   end
   return try(wanted, library)
 end
@@ -125,9 +125,9 @@ end
 function ways.prebuilt(wanted)
   local list = release.checksums(wanted.root)
   if not next(list.files) then
-    return false, "these sources are of no release"
+    return false, "these sources are not from a release"
   elseif list.version ~= wanted.version or (wanted.source and list.source ~= wanted.source) then
-    return false, ("release %s was built from other sources than these"):format(tostring(list.version))
+    return false, ("release %s was built from different sources"):format(tostring(list.version))
   elseif not wanted.triple then
     return false, wanted.no_triple
   end
@@ -180,7 +180,7 @@ end
 
 function ways.cargo(wanted)
   if not wanted.source then
-    return false, "the sources of the library are not here"
+    return false, "the library's sources are missing"
   end
   local cargo = find_cargo()
   if not cargo then
@@ -248,7 +248,7 @@ end
 local function wanted_for(root)
   local version, abi = release.version(root), release.abi(root)
   if not version or not abi then
-    error(("%s does not look like the plugin: it names no version"):format(root), 0)
+    error(("%s does not look like the plugin: it has no version"):format(root), 0)
   end
   local triple, no_triple = platform.triple()
   return {
@@ -288,10 +288,10 @@ function M.install(root, only)
     if ok then
       return way
     end
-    reasons[#reasons + 1] = ("%s: %s"):format(LABELS[way], why or "it did not say why")
+    reasons[#reasons + 1] = ("%s: %s"):format(LABELS[way], why or "it gave no reason")
   end
   error(
-    ("the library of cursor-agent.nvim could not be installed.\n  %s\n"):format(table.concat(reasons, "\n  "))
+    ("cursor-agent.nvim could not install its library.\n  %s\n"):format(table.concat(reasons, "\n  "))
       .. "  What to do: install Rust (https://rustup.rs), then run `:CursorAgent build`"
       .. " (or `make` in "
       .. root
@@ -301,7 +301,7 @@ function M.install(root, only)
 end
 
 local SUCCESS = {
-  kept = "the library is built for this version already",
+  kept = "the library is already up to date",
   prebuilt = "the prebuilt library is installed",
   cargo = "the library is built",
 }

@@ -84,9 +84,9 @@ function M.run(command, opts)
   end
   local output = { code = result.code, stdout = result.stdout or "", stderr = table.concat(errors) }
   if result.code == 124 and opts.timeout_ms then
-    return nil, ("%s did not end within %d s"):format(command[1], opts.timeout_ms / 1000)
+    return nil, ("%s did not finish within %d s"):format(command[1], opts.timeout_ms / 1000)
   elseif result.signal ~= 0 then
-    return nil, ("%s was ended by signal %d"):format(command[1], result.signal)
+    return nil, ("%s was killed by signal %d"):format(command[1], result.signal)
   end
   return output
 end

@@ -62,7 +62,7 @@ return {
   },
   {
     name = "send-now",
-    desc = "Stop the turn and send the prompt, or the first in the queue",
+    desc = "Stop the turn and send the prompt, or the first queued one",
     keys = { chat = { "<M-s>" }, prompt = { "<M-s>" } },
     modes = { prompt = { "n", "i" } },
   },
@@ -95,7 +95,7 @@ return {
   },
   {
     name = "open-outside",
-    desc = "Open the image, file or link under the cursor outside of Neovim",
+    desc = "Open the image, file or link under the cursor outside Neovim",
     keys = { chat = { "gx" }, prompt = { "gx" }, reader = { "gx" }, subagent = { "gx" } },
   },
   {
@@ -105,17 +105,17 @@ return {
   },
   {
     name = "subagent",
-    desc = "Show the subagent under the cursor in a buffer of its own",
+    desc = "Show the subagent under the cursor in its own buffer",
     keys = { chat = { "gS" }, subagent = { "gS" } },
   },
   {
     name = "output",
-    desc = "Show the whole output or diff of the tool call",
+    desc = "Show the full output or diff of the tool call",
     keys = { chat = { "o" }, subagent = { "o" } },
   },
   {
     name = "explain",
-    desc = "Explain the entry: times, raw input and output",
+    desc = "Show details of the entry: times, raw input and output",
     keys = { chat = { "K" }, subagent = { "K" } },
   },
   {
@@ -145,7 +145,7 @@ return {
   },
   {
     name = "apply-code",
-    desc = "Put the code block below the cursor of the code window",
+    desc = "Insert the code block below the cursor in the code window",
     keys = { chat = { "gp" }, subagent = { "gp" } },
   },
   {
@@ -204,7 +204,7 @@ return {
   },
   {
     name = "option",
-    desc = "Choose an option of the agent",
+    desc = "Choose one of the agent's options",
     keys = { chat = { "gO" }, prompt = { "gO" }, subagent = { "gO" } },
   },
   {
@@ -226,7 +226,7 @@ return {
   },
   {
     name = "decisions",
-    desc = "Go to the card of the decision",
+    desc = "Go to the decision's card",
     keys = { chat = { "gd" }, prompt = { "gd" }, subagent = { "gd" }, global = { "d" } },
   },
   {
@@ -245,7 +245,7 @@ return {
   },
   {
     name = "close",
-    desc = "Close the chat; the session goes on",
+    desc = "Close the chat; the session keeps running",
     keys = { chat = { "q" } },
   },
   {
@@ -273,7 +273,7 @@ return {
   },
   {
     name = "sessions",
-    desc = "List the chats, live and past ones, and go to one",
+    desc = "List the chats, live and past, and switch to one",
     keys = { chat = { "gc" }, prompt = { "gc" }, subagent = { "gc" }, global = { "c" } },
   },
   {
@@ -305,7 +305,7 @@ return {
   },
   {
     name = "queue-remove",
-    desc = "Take the prompt out of the queue",
+    desc = "Remove the prompt from the queue",
     keys = { queue = { "dd" } },
   },
   {
@@ -369,7 +369,7 @@ return {
   },
   {
     name = "question-choose",
-    desc = "Choose, or fill in the text",
+    desc = "Choose the option, or enter a text",
     keys = { question = { "<Space>" } },
   },
   {
@@ -404,7 +404,7 @@ return {
   },
   {
     name = "conflict-both",
-    desc = "Put both into the buffer, with conflict markers",
+    desc = "Put both texts into the buffer, with conflict markers",
     keys = { conflict = { "b" } },
   },
   {
@@ -419,7 +419,7 @@ return {
   },
   {
     name = "plan-accept",
-    desc = "Accept the plan as it stands in the buffer",
+    desc = "Accept the plan as it is in the buffer",
     keys = { plan = { "gA" }, ["plan-card"] = { "gA" } },
   },
   {
@@ -504,23 +504,23 @@ return {
   },
   {
     name = "hunk-keep",
-    desc = "Keep the change under the cursor, or those selected",
+    desc = "Keep the change under the cursor, or the selected ones",
     keys = { code = { "<M-k>" } },
     modes = { code = { "n", "x" } },
   },
   {
     name = "hunk-undo",
-    desc = "Undo the change under the cursor, or those selected",
+    desc = "Undo the change under the cursor, or the selected ones",
     keys = { code = { "<M-u>" } },
     modes = { code = { "n", "x" } },
   },
   {
     name = "file-keep",
-    desc = "Keep all changes of this file",
+    desc = "Keep all changes in this file",
   },
   {
     name = "file-undo",
-    desc = "Undo all changes of this file",
+    desc = "Undo all changes in this file",
   },
   {
     name = "turn-keep",
@@ -532,35 +532,35 @@ return {
   },
   {
     name = "keep-all",
-    desc = "Keep everything that is undecided",
+    desc = "Keep all undecided changes",
   },
   {
     name = "undo-all",
-    desc = "Undo everything that is undecided",
+    desc = "Undo all undecided changes",
   },
   {
     name = "comment",
-    desc = "Comment on the line, change or selection, for the next prompt",
+    desc = "Comment on the line, change or selection in the next prompt",
     keys = { code = { "<M-c>" } },
     modes = { code = { "n", "x" } },
   },
   {
     name = "follow-agent",
-    desc = "Show what the agent reads and edits in another window, or stop that",
+    desc = "Start or stop showing what the agent reads and edits in another window",
   },
   {
     name = "go-back",
-    desc = "Go back to the files before the prompt under the cursor",
+    desc = "Restore the files from before the prompt under the cursor",
     keys = { chat = { "gu" } },
   },
   {
     name = "review",
-    desc = "Review the undecided changes beside the code",
+    desc = "List the undecided changes for review",
     keys = { chat = { "gh" }, prompt = { "gh" }, subagent = { "gh" }, global = { "r" } },
   },
   {
     name = "checkpoints",
-    desc = "Go back to files before a prompt",
+    desc = "Restore the files from before a prompt",
   },
   {
     name = "review-follow",
@@ -580,7 +580,7 @@ return {
   },
   {
     name = "review-comment",
-    desc = "Comment on the change, for the next prompt",
+    desc = "Comment on the change in the next prompt",
     keys = { review = { "c", "<M-c>" } },
   },
   {
@@ -629,7 +629,7 @@ return {
   },
   {
     name = "mcp-refresh",
-    desc = "Ask again",
+    desc = "Refresh the list",
     keys = { mcp = { "R" } },
   },
   {
@@ -658,12 +658,12 @@ return {
   },
   {
     name = "cloud-diff",
-    desc = "Show its changes against what it started from",
+    desc = "Show its changes against its base",
     keys = { cloud = { "d" } },
   },
   {
     name = "cloud-checkout",
-    desc = "Check its branch out",
+    desc = "Check out its branch",
     keys = { cloud = { "c" } },
   },
   {
@@ -673,17 +673,17 @@ return {
   },
   {
     name = "cloud-usage",
-    desc = "Show its tokens and what it cost",
+    desc = "Show its tokens and cost",
     keys = { cloud = { "u" } },
   },
   {
     name = "cloud-archive",
-    desc = "Archive the agent, or bring it back",
+    desc = "Archive or unarchive the agent",
     keys = { cloud = { "A" } },
   },
   {
     name = "cloud-delete",
-    desc = "Delete the agent for good, after a question",
+    desc = "Permanently delete the agent, after asking",
     keys = { cloud = { "D" } },
   },
   {
@@ -693,27 +693,27 @@ return {
   },
   {
     name = "cloud-state",
-    desc = "Show the agents in one state",
+    desc = "Filter by state",
     keys = { cloud = { "s" } },
   },
   {
     name = "cloud-repo",
-    desc = "Show the agents of one repository",
+    desc = "Filter by repository",
     keys = { cloud = { "r" } },
   },
   {
     name = "cloud-text",
-    desc = "Show the agents with a text",
+    desc = "Filter by text",
     keys = { cloud = { "t" } },
   },
   {
     name = "cloud-all",
-    desc = "Show all agents again",
+    desc = "Clear the filter",
     keys = { cloud = { "<BS>" } },
   },
   {
     name = "cloud-archived",
-    desc = "Show archived agents too, or hide them",
+    desc = "Show or hide archived agents",
     keys = { cloud = { "z" } },
   },
   {

@@ -452,7 +452,7 @@ function M.run(words)
     return M.edit(name == "user" and "user" or "project")
   elseif command == "enable" or command == "disable" or command == "login" or command == "tools" then
     if not name then
-      return nil, ("name the server: :CursorAgent mcp %s {name}"):format(command)
+      return nil, ("which server? :CursorAgent mcp %s {name}"):format(command)
     elseif command == "login" then
       return M.login(name)
     elseif command == "tools" then

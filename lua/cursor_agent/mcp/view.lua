@@ -67,13 +67,13 @@ local function describe(known, server)
   elseif needs then
     return icons.waiting, "CursorAgentWaiting", enabled, approval, ""
   elseif not row then
-    return icons.pending, "CursorAgentPending", enabled, approval, known.asking and "…" or "state not known"
+    return icons.pending, "CursorAgentPending", enabled, approval, known.asking and "…" or "state unknown"
   elseif row.state == "needs_login" then
     return icons.waiting, "CursorAgentWaiting", enabled, approval, "needs login"
   elseif row.state == "loading" then
     return icons.running, "CursorAgentRunning", enabled, approval, "loading"
   elseif row.state == "unknown" then
-    return icons.info, "CursorAgentInfo", enabled, approval, row.detail or "state not known"
+    return icons.info, "CursorAgentInfo", enabled, approval, row.detail or "state unknown"
   end
   local tools, failed = known.tools[server.name], known.tool_errors[server.name]
   if failed then
@@ -182,7 +182,7 @@ function M.compose(known, keys)
   end
   for _, server in ipairs(servers) do
     if server.hides then
-      add({ { " * the user's server of the same name does not count", "CursorAgentDetail" } })
+      add({ { " * overrides the user's server of the same name", "CursorAgentDetail" } })
       break
     end
   end

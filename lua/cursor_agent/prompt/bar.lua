@@ -38,7 +38,7 @@ function Prompt:compose_bar()
     parts[#parts + 1] = "%#CursorAgentBarWaiting#editing a queued prompt"
   end
   if #self.sending.held > 0 then
-    parts[#parts + 1] = "%#CursorAgentQueued#waits for " .. format.bar_text(self.sending:waits_for())
+    parts[#parts + 1] = "%#CursorAgentQueued#waiting for " .. format.bar_text(self.sending:waits_for())
   end
   local conflict = conflicts.list[1]
   if conflict then
@@ -94,33 +94,6 @@ local MODE_CELLS = 20
 ---@return cursor_agent.Chat?
 local function drawn()
   return chats.of_buffer(vim.api.nvim_get_current_buf())
-end
-
----The top of the prompt's frame: who is asked, and what the chat is about.
----@return string
-function M.top()
-  local chat = drawn()
-  if not chat then
-    return ""
-  end
-  local icons, border = chat.transcript.context.icons, BORDER
-  -- The first prompt stands in the chat already.
-  local title = chat.status.title_from ~= "prompt" and chat.status.title or nil
-  local agent = config.agent_title(chat.agent)
-  -- A corner, "Ask" and spaces on the left; a line and a corner on the right.
-  local room = vim.api.nvim_win_get_width(0) - format.width(agent) - 9
-  local about = title and room > 12 and (" %s "):format(format.first_line(title, room - 4)) or ""
-  return ("%s%s %%#CursorAgentFrameTitle#Ask %s %s%s%%#CursorAgentFrameKeys#%s%s%s%s"):format(
-    border,
-    icons.corner_top,
-    format.bar_text(agent),
-    border,
-    icons.rule:rep(math.max(room - format.width(about), 0)),
-    format.bar_text(about),
-    border,
-    icons.rule,
-    icons.corner_top_end
-  )
 end
 
 ---The key of an action that works while typing, where there is one.
@@ -189,6 +162,18 @@ function M.bottom()
     icons.rule,
     icons.corner_bottom_end
   )
+end
+
+---The statusline that all windows share, in a window of a chat: what it is called, not the name of its buffer.
+---@return string
+function M.shared()
+  local chat = drawn()
+  if not chat then
+    return ""
+  end
+  local words = require("cursor_agent.chat.titles").of(chat)
+  local agent = config.agent_title(chat.agent)
+  return (" %s · %s%%=%%-14.(%%l,%%c%%V%%) %%P "):format(format.bar_text(agent), format.bar_text(words))
 end
 
 ---The line above the prompt being drawn: what is attached, or the top of its frame where no statusline is above it.

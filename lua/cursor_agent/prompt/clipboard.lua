@@ -208,7 +208,7 @@ function M.read(done)
     local reader = list[i]
     if not reader then
       local reasons = #said > 0 and (" (%s)"):format(table.concat(said, "; ")) or ""
-      return done(nil, "there is no image on the clipboard" .. reasons)
+      return done(nil, "no image on the clipboard" .. reasons)
     end
     reader.read(function(image, why, final)
       if image or final then
@@ -245,7 +245,7 @@ function M.mention()
     end,
     blocks = function()
       if not image then
-        return nil, "there is no image on the clipboard"
+        return nil, "no image on the clipboard"
       end
       return blocks(("img clipboard (%s)"):format(format.bytes(#image.bytes)), image)
     end,
@@ -263,7 +263,7 @@ function M.attach(chat)
   local notify = require("cursor_agent.notify")
   M.read(function(image, why)
     if not image then
-      return notify.notify(why or "there is no image on the clipboard", "error")
+      return notify.notify(why or "no image on the clipboard", "error")
     elseif not vim.api.nvim_buf_is_loaded(chat.prompt.buf) then
       return
     end

@@ -100,7 +100,7 @@ function M.unsaved(buf, cwd)
     label = label,
     blocks = function()
       local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-      local text = ("%s has unsaved changes in the editor; this is its text, the disk has an older one:\n%s"):format(
+      local text = ("%s has unsaved changes in the editor; this is its current text; the disk has an older version:\n%s"):format(
         short,
         fenced(lines, vim.bo[buf].filetype)
       )
@@ -143,13 +143,13 @@ end
 local function selection(cwd)
   local win = require("cursor_agent.window.code").current()
   if not win then
-    return nil, "there is no code window to take a selection from"
+    return nil, "no code window to take a selection from"
   end
   local buf = vim.api.nvim_win_get_buf(win)
   local first = vim.api.nvim_buf_get_mark(buf, "<")[1]
   local last = vim.api.nvim_buf_get_mark(buf, ">")[1]
   if first == 0 or last == 0 then
-    return nil, "nothing was selected in the code window yet"
+    return nil, "nothing selected in the code window yet"
   end
   return M.range(buf, first, last, cwd)
 end
@@ -181,7 +181,7 @@ local SEVERITY = { "error", "warning", "info", "hint" }
 local function diagnostics(cwd)
   local found = vim.diagnostic.get()
   if #found == 0 then
-    return nil, "there are no diagnostics"
+    return nil, "no diagnostics"
   end
   table.sort(found, function(a, b)
     if a.bufnr ~= b.bufnr then
@@ -317,7 +317,7 @@ function M.resolve(mention, cwd)
     local win = require("cursor_agent.window.code").current()
     local path = win and vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)) or ""
     if path == "" then
-      return nil, "there is no file in the code window"
+      return nil, "no file in the code window"
     end
     return M.file(path, cwd)
   elseif mention == "quickfix" then
@@ -339,7 +339,7 @@ function M.resolve(mention, cwd)
   local full = path:sub(1, 1) == "/" and path or vim.fs.joinpath(cwd, path)
   full = vim.fs.normalize(full)
   if not vim.uv.fs_stat(full) and not loaded_buffer(full) then
-    return nil, ("there is no file %s"):format(path)
+    return nil, ("no such file: %s"):format(path)
   end
   if not first and M.image_type(full) then
     return M.image(full)

@@ -150,7 +150,7 @@ local function look(prompt, mark, text)
       end
       prompt:refresh()
       local said = #names == 1 and "the image is" or ("%d images are"):format(#names)
-      notify.notify(said .. " attached to the prompt; u takes that back")
+      notify.notify(said .. " attached to the prompt; u undoes that")
     end)
   end
   try(1)

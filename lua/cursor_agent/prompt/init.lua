@@ -226,7 +226,7 @@ function Prompt:on_status(status)
   end
   if self.editing and not waits then
     self.editing = nil
-    notify.notify("the prompt you are editing was sent as it was; sending this sends a new one", "warn")
+    notify.notify("the prompt you are editing was already sent unchanged; this text will be a new prompt", "warn")
   end
 end
 

@@ -30,9 +30,9 @@ local known = {}
 local function read(path)
   local stat = vim.uv.fs_stat(path)
   if not stat then
-    return nil, ("%s is gone"):format(path)
+    return nil, ("%s no longer exists"):format(path)
   elseif stat.size > MOST_BYTES then
-    return nil, ("%s is larger than %s: nothing of it was sent"):format(vim.fs.basename(path), format.bytes(MOST_BYTES))
+    return nil, ("%s is larger than %s and was not sent"):format(vim.fs.basename(path), format.bytes(MOST_BYTES))
   end
   local stamp = ("%d.%d %d"):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
   if not known[path] or known[path].stamp ~= stamp then

@@ -59,7 +59,7 @@ end
 function M.terminal()
   local buf = last_terminal()
   if not buf then
-    return nil, "there is no terminal in this Neovim; :terminal opens one"
+    return nil, "no terminal in this Neovim; :terminal opens one"
   end
   -- A terminal's lines end in blanks, and below what was printed they are empty.
   local count = vim.api.nvim_buf_line_count(buf)
@@ -151,11 +151,7 @@ end
 ---@return cursor_agent.context.Item?, string?
 function M.url(url)
   if #url > URL_BYTES then
-    return nil,
-      ("the address is %s; an address of at most %s can be attached"):format(
-        format.bytes(#url),
-        format.bytes(URL_BYTES)
-      )
+    return nil, ("the URL is %s long; at most %s can be attached"):format(format.bytes(#url), format.bytes(URL_BYTES))
   end
   local label = "@" .. url
   return {

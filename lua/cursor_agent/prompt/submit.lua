@@ -52,7 +52,7 @@ function Prompt:submit(text, items, editing, came_back)
     return nil, why
   end
   if vim.trim(text) == "" and #items == 0 then
-    return nil, "there is nothing to send"
+    return nil, "nothing to send"
   end
   -- The library may know more commands than were told here yet.
   local status = bridge.status(self.chat.key) or self.chat.status
@@ -134,7 +134,7 @@ function Prompt:submit_command(command, text, items, editing, came_back)
     self.kept_back = kept
     notify.notify(("`/%s` is sent alone; attached to the next prompt: %s"):format(command, table.concat(labels, ", ")))
   elseif #mentioned > 0 then
-    notify.notify(("`/%s` is sent alone: what it mentions is sent as text"):format(command))
+    notify.notify(("`/%s` is sent alone: its mentions are sent as text"):format(command))
   elseif config.get().prompt.unsaved == "attach" and #self:unsaved() > 0 then
     notify.notify(("`/%s` is sent alone: unsaved changes are not attached (gs saves)"):format(command))
   end
@@ -155,7 +155,7 @@ function Prompt:take_back(outgoing)
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     return
   elseif vim.trim(self:text()) ~= "" or self.editing then
-    notify.notify("the prompt that was not sent is in the history", "warn")
+    notify.notify("the unsent prompt is in the history", "warn")
     return
   end
   self.attached = vim.tbl_filter(function(item)
@@ -175,7 +175,7 @@ function Prompt:send_now()
   end
   local first = (self.chat.status.queue or {})[1]
   if not first then
-    return nil, "there is nothing to send"
+    return nil, "nothing to send"
   end
   local sent, why = bridge.queue_send_now(self.chat.key, first.id)
   return sent and first.id or nil, why

@@ -195,7 +195,7 @@ end
 function M.find(name, done)
   local buf, path = code_buffer()
   if not buf then
-    return done(nil, ("there is no file in the code window to look for %s in"):format(name))
+    return done(nil, ("no file in the code window to look for %s in"):format(name))
   end
   local slow = false
   local function in_workspace()
@@ -204,12 +204,12 @@ function M.find(name, done)
       return done(one)
     elseif not serves(buf, WORKSPACE) then
       local late = slow and "; its language server did not answer" or ""
-      return done(nil, ("there is no symbol %s in %s%s"):format(name, vim.fs.basename(path), late))
+      return done(nil, ("no symbol %s in %s%s"):format(name, vim.fs.basename(path), late))
     end
     ask(buf, WORKSPACE, { query = name }, function(list, late)
       local found = named(list, name)
       local why = (late or slow) and "the language server did not answer" or "no language server knows it"
-      done(found, not found and ("there is no symbol %s: %s"):format(name, why) or nil)
+      done(found, not found and ("no symbol %s: %s"):format(name, why) or nil)
     end)
   end
   if not serves(buf, DOCUMENT) then
@@ -219,7 +219,7 @@ function M.find(name, done)
     slow = late
     local found = named(list, name)
     if found or not vim.api.nvim_buf_is_loaded(buf) then
-      return done(found, not found and ("there is no symbol %s"):format(name) or nil)
+      return done(found, not found and ("no symbol %s"):format(name) or nil)
     end
     in_workspace()
   end)

@@ -262,30 +262,42 @@ end
 ---@field delimiter integer?
 ---@field align ("left"|"right"|"center")[]
 
----Widths of the columns; the last one has none where the table is too wide and it has to wrap.
+---Cells of a row that are hidden. Neovim breaks a line where it would if nothing in it were.
+---@param row cursor_agent.markdown.Row
+---@return integer
+local function hidden_in(row)
+  local cells = 0
+  for _, cell in ipairs(row.cells) do
+    cells = cells + cell.hidden
+  end
+  return cells
+end
+
+---Widths of the columns, and of the whole; the last column has none where the table is too wide and it has to wrap.
 ---@param found cursor_agent.markdown.Table
 ---@param room integer
 ---@return integer[]?
+---@return integer
 local function columns_of(found, room)
-  local widths, hidden = {}, 0 ---@type integer[], integer
+  local widths, tightest = {}, 0 ---@type integer[], integer
   for _, row in pairs(found.rows) do
-    local gone = 0
     for i, cell in ipairs(row.cells) do
       widths[i] = math.max(widths[i] or 1, cell.width)
-      gone = gone + cell.hidden
     end
-    -- Neovim breaks a line where it would if nothing in it were hidden.
-    hidden = math.max(hidden, gone)
   end
-  local all = 1 + hidden
+  local all = 1
   for _, width in ipairs(widths) do
     all = all + width + 3
   end
-  if all <= room then
-    return widths
+  for _, row in pairs(found.rows) do
+    local last = row.cells[#widths]
+    tightest = math.max(tightest, all + hidden_in(row) - (last and widths[#widths] - last.width or 0))
+  end
+  if all <= room and tightest <= room then
+    return widths, all
   end
   local last = table.remove(widths) or 0
-  return #widths > 0 and all - last - 3 <= room * WIDE_SHARE and widths or nil
+  return #widths > 0 and all - last - 3 <= room * WIDE_SHARE and widths or nil, all
 end
 
 ---@param marks cursor_agent.markdown.Mark[]
@@ -305,9 +317,11 @@ local function draw_table(marks, lines, found, style, pause)
       pause()
     end
     local final = row.cells[#row.cells].close
+    -- Without the space after its last text, a row with hidden marks fits; its end is drawn over what is behind it.
+    local tight = widths and #widths == columns and #row.cells == columns and all + hidden_in(row) > style.room
     for _, col in ipairs(row.bars) do
       -- Behind a column that wraps it would stand anywhere.
-      local shown = widths and (#widths == columns or col ~= final)
+      local shown = widths and (#widths == columns or col ~= final) and not (tight and col == final)
       add(marks, number, col, {
         end_col = col + 1,
         conceal = (shown or not widths) and icons.gutter or " ",
@@ -326,7 +340,12 @@ local function draw_table(marks, lines, found, style, pause)
         local before = align == "right" and free or align == "center" and math.floor(free / 2) or 0
         pad(marks, number, cell.from, before --[[@as integer]])
         local close = cell.close
-        if close then
+        if close and tight and i == columns then
+          add(marks, number, close, {
+            virt_text = { { icons.gutter, "CursorAgentRule" } },
+            virt_text_win_col = all - 1,
+          })
+        elseif close then
           local after = free - before + 1 - (close - cell.to)
           pad(marks, number, close, after --[[@as integer]])
         end

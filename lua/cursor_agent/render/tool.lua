@@ -212,7 +212,7 @@ local function add_text(b, content, context, indent, from_end)
     put(line)
   end
   if between > 0 then
-    local more = ("%s %s more"):format(context.icons.more, format.plural(between, "line"))
+    local more = ("%s %s"):format(context.icons.more, format.plural(between, "more line"))
     b.targets[b:line({ gutter, { more, "CursorAgentMore" } })] = { output = true }
   end
   style = nil
@@ -244,7 +244,7 @@ local function add_places(b, tool, where, diffs, context, indent)
     end
   end
   if left > 0 then
-    local more = ("%s %s more"):format(context.icons.more, format.plural(left, "place"))
+    local more = ("%s %s"):format(context.icons.more, format.plural(left, "more place"))
     b.targets[b:line({ gutter, { more, "CursorAgentMore" } })] = { output = true }
   end
 end
@@ -258,7 +258,7 @@ local function add_counts(b, list, context, indent)
   local gutter = { indent .. context.icons.gutter .. " ", "CursorAgentGutter" }
   for i, content in ipairs(list) do
     if i > context.output_lines then
-      local more = ("%s %s more"):format(context.icons.more, format.plural(#list - i + 1, "file"))
+      local more = ("%s %s"):format(context.icons.more, format.plural(#list - i + 1, "more file"))
       b.targets[b:line({ gutter, { more, "CursorAgentMore" } })] = { output = true }
       break
     end
@@ -352,10 +352,9 @@ function M.render(entry, context)
   if removed > 0 then
     table.insert(chunks, { (added > 0 and " -" or "  -") .. removed, "CursorAgentRemoved" })
   end
-  if tool.exit_code and tool.exit_code ~= 0 then
-    table.insert(chunks, { "  exit " .. tool.exit_code, "CursorAgentFailed" })
-  elseif tool.signal then
-    table.insert(chunks, { "  " .. tool.signal, "CursorAgentFailed" })
+  local ended = tool.exit_code and tool.exit_code ~= 0 and "exit " .. tool.exit_code or tool.signal
+  if ended then
+    table.insert(chunks, { "  " .. ended, "CursorAgentFailed" })
   end
 
   local asides = {} ---@type cursor_agent.render.Aside[]
@@ -372,6 +371,9 @@ function M.render(entry, context)
     if duration and duration >= format.SHOWN_MS then
       table.insert(asides, { text = format.duration(duration), hl = "CursorAgentAside" })
     end
+  end
+  if ended then
+    table.insert(asides, 1, { text = ended, hl = "CursorAgentFailed", when_cut = true })
   end
   b:line(chunks, asides)
   if where[1] then

@@ -160,8 +160,8 @@ function M.preview(id)
   local compare = vim.text and vim.text.diff or vim.diff
   local lines, cwd = {}, vim.fn.getcwd() ---@type string[], string
   for _, file in ipairs(files) do
-    local note = not file.known and "what it was is not known: it stays as it is"
-      or file.touched and "you changed it since: it stays unless you force it"
+    local note = not file.known and "its earlier text is unknown; it stays as it is"
+      or file.touched and "you changed it since; it stays unless you force it"
       or nil
     local diff = file.known and compare(file.now or "", file["then"] or "", { result_type = "unified" }) or ""
     if diff == "" and not note then
@@ -193,7 +193,7 @@ local function choose_files(point)
   ---@param file cursor_agent.CheckpointFile
   ---@return string
   local function row(file)
-    local note = not file.known and "  what it was is not known"
+    local note = not file.known and "  earlier text unknown"
       or unsaved_now[file.path] and "  you have unsaved changes"
       or file.touched and "  you changed it since"
       or ""
@@ -286,7 +286,7 @@ function M.before_prompt(chat)
   end
   local point = before(points, entry)
   if not point then
-    return nil, "no file was changed since this prompt"
+    return nil, "no file has changed since this prompt"
   end
   offer(point)
   return true

@@ -212,7 +212,7 @@ function M.remove(buf, first, last)
     one.prompt:forget(one.item)
   end
   if #found == 0 then
-    return nil, "there is no comment here"
+    return nil, "no comment on this line"
   end
   return #found
 end
@@ -256,7 +256,7 @@ end
 function M.here(first, last, text)
   local buf = vim.api.nvim_get_current_buf()
   if vim.b[buf].cursor_agent_kind or vim.bo[buf].buftype ~= "" then
-    return nil, "comments are for files: go to a line of one first"
+    return nil, "comments go on lines of files; move to one first"
   end
   local line = vim.api.nvim_win_get_cursor(0)[1]
   local hunk = not first and hunk_at(buf, line) or nil

@@ -237,7 +237,7 @@ function M.on_loaded()
     max_days = options.max_days,
   })
   if not ok then
-    require("cursor_agent.notify").once("checkpoints cannot be kept: " .. tostring(why), "warn")
+    require("cursor_agent.notify").once("could not store checkpoints: " .. tostring(why), "warn")
   end
 end
 
@@ -462,8 +462,8 @@ local function in_step(what, failed, steps)
         left_out = true
         local name = format.path(hunk.path, vim.fn.getcwd())
         failed[#failed + 1] = require("cursor_agent.files.conflicts").has(buf)
-            and name .. ": decide first between your unsaved text and the agent's (:CursorAgent conflicts)"
-          or name .. ": its buffer is still taking in what is on disk; try again in a moment"
+            and name .. ": resolve the conflict with your unsaved text first (:CursorAgent conflicts)"
+          or name .. ": its buffer is still being reloaded; try again in a moment"
       end
     end
   end
@@ -501,7 +501,7 @@ function M.undo(opts)
   end
   M.changed(paths)
   if #failed > 0 then
-    return nil, "not all of it could be undone\n  " .. table.concat(failed, "\n  ")
+    return nil, "some changes could not be undone\n  " .. table.concat(failed, "\n  ")
   elseif count == 0 and stuck then
     return nil, stuck
   end
@@ -527,7 +527,7 @@ end
 local function here(first, last)
   local path = buffers.path(0)
   if not path or not drawn[vim.api.nvim_get_current_buf()] then
-    return nil, "there is no undecided change here; `]h` goes to the next one, :CursorAgent review lists them"
+    return nil, "no undecided change here; `]h` goes to the next one, :CursorAgent review lists them"
   end
   return { path = path, lines = { first, last } }
 end
@@ -555,9 +555,9 @@ local function decide(work, what, first, last)
   end
   local count, problem = work(opts)
   if count == 0 and what == "turn" then
-    return nil, "the last turn left nothing undecided; :CursorAgent review lists what there is"
+    return nil, "the last turn has no undecided changes; :CursorAgent review lists the others"
   elseif count == 0 then
-    return nil, "there is no undecided change here; `]h` goes to the next one, :CursorAgent review lists them"
+    return nil, "no undecided change here; `]h` goes to the next one, :CursorAgent review lists them"
   end
   return count, problem
 end
@@ -617,7 +617,7 @@ function M.jump(step)
   local ready = bridge.is_loaded()
   local hunks = ready and bridge.review_hunks({ all = true }) or {}
   if #hunks == 0 then
-    return nil, "nothing is undecided"
+    return nil, "no undecided changes"
   end
   local path, line = buffers.path(0) or "", vim.api.nvim_win_get_cursor(0)[1]
   local found ---@type cursor_agent.ReviewHunk?

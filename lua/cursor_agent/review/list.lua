@@ -80,7 +80,7 @@ end
 local function draw(buf)
   local lines, spots = build()
   if #lines == 0 then
-    lines = { "Nothing is undecided." }
+    lines = { "No undecided changes." }
   end
   vim.bo[buf].modifiable = true
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
@@ -134,7 +134,7 @@ end
 function M.go()
   local row = current()
   if not row then
-    return nil, "there is no change on this line"
+    return nil, "no change on this line"
   end
   local nothing = { line = 1, count = 0 }
   local hunk = row.hunk or { id = 0, path = row.path, old = nothing, new = nothing, key = 0, turn = 0 }
@@ -147,7 +147,7 @@ end
 function M.decide(how)
   local row = current()
   if not row then
-    return nil, "there is no change on this line"
+    return nil, "no change on this line"
   end
   -- Of a file, what the list is about: another session may have changed it too.
   local opts = row.hunk and { hunk = row.hunk.id } or { path = row.path, session = about.key, turn = about.turn }
@@ -160,7 +160,7 @@ end
 function M.comment()
   local row = current()
   if not row or not row.hunk then
-    return nil, "there is no change on this line"
+    return nil, "no change on this line"
   end
   return require("cursor_agent.review.comment").on_hunk(row.hunk)
 end
@@ -208,7 +208,7 @@ function M.open(chat, turn)
   end
   local files = bridge.review_files(about.key, about.turn)
   if #files == 0 then
-    return nil, "nothing is undecided: no agent has changed a file, or all of it was kept or undone"
+    return nil, "no undecided changes: agents have changed no files, or everything was kept or undone"
   end
   local code = require("cursor_agent.window.code").current()
   if code then

@@ -166,20 +166,26 @@ function M.clear(buf)
   end
 end
 
----As much as there is room for: in full, then without words, then the first of them.
+---As much as there is room for: in full, then without what is known without it, then the keys alone.
 ---@param parts [string, string?][]
 ---@param width integer
 ---@return string? text nothing where there is no room for the most of it
 local function hint_text(parts, width)
-  for short = 1, 2 do
-    local words = vim.tbl_map(function(part)
-      return part[short] or part[1]
-    end, parts)
-    for count = #words, short == 1 and #words or #words - 1, -1 do
-      local text = " " .. table.concat(words, " · ", 1, count) .. " "
-      if vim.fn.strdisplaywidth(text) <= width then
-        return text
-      end
+  local full, short = {}, {} ---@type string[], string[]
+  for i, part in ipairs(parts) do
+    full[i], short[i] = part[1], part[2] or part[1]
+  end
+  local forms = {
+    full,
+    vim.list_extend({ short[1] }, vim.list_slice(full, 2, #full - 1)),
+    vim.list_slice(full, 2, #full - 1),
+    short,
+    vim.list_slice(short, 1, #short - 1),
+  }
+  for _, words in ipairs(forms) do
+    local text = " " .. table.concat(words, " · ") .. " "
+    if #words > 0 and vim.fn.strdisplaywidth(text) <= width then
+      return text
     end
   end
 end

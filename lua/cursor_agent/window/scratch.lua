@@ -55,7 +55,7 @@ function M.close()
   local here = vim.api.nvim_get_current_win()
   local from = vim.b.cursor_agent_from
   if vim.bo.modified then
-    notify.notify("you have changed this: :w {file} saves it, :q! drops it", "warn")
+    notify.notify("this has changes: :w {file} saves them, :q! discards them", "warn")
     return
   end
   if window.shares_tab(from, here) then
@@ -118,7 +118,7 @@ end
 ---@param buf integer
 local function keep_changes(buf)
   M.on_write(buf, "cursor-agent: there is no file yet", function()
-    notify.notify("say where to: :w {file}", "error")
+    notify.notify("name a file: :w {file}", "error")
   end)
   vim.api.nvim_create_autocmd("BufWritePost", {
     group = GROUP,

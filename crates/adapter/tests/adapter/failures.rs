@@ -211,7 +211,7 @@ fn wrong_params_are_named() {
         (
             "session/new",
             json!({ "cwd": "/no/such/dir", "mcpServers": [] }),
-            "no directory",
+            "No such directory",
         ),
         ("session/prompt", json!({ "sessionId": session }), "params"),
         (

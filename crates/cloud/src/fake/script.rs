@@ -63,7 +63,7 @@ pub fn play(agent: &str, prompt: &str, mode: Option<&str>) -> Script {
             .any(|word| word == wanted)
     };
     updates.push(json!({ "type": "step-started", "stepId": 1 }));
-    updates.push(json!({ "type": "thinking-delta", "text": "I look at the project first — what is there, " }));
+    updates.push(json!({ "type": "thinking-delta", "text": "I'll look at the project first — what is there, " }));
     updates.push(json!({ "type": "thinking-delta", "text": "and what the tests say." }));
     updates.push(json!({ "type": "thinking-completed", "thinkingDurationMs": 1200 }));
     updates.extend(words(
@@ -94,9 +94,9 @@ pub fn play(agent: &str, prompt: &str, mode: Option<&str>) -> Script {
             &json!({ "name": "Trailing commas", "plan": "1. Parse\n2. Test", "todos": [], "isProject": false }),
             &json!({}),
         ));
-        updates.extend(words("The plan is ready: say the word and I begin."));
+        updates.extend(words("The plan is ready: say the word and I'll start."));
         updates.push(json!({ "type": "turn-ended", "usage": usage() }));
-        let end = End::Finished("The plan is ready: say the word and I begin.".to_owned());
+        let end = End::Finished("The plan is ready: say the word and I'll start.".to_owned());
         return Script {
             updates,
             end,

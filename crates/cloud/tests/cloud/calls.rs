@@ -77,7 +77,7 @@ async fn every_call_of_v1() {
         .download(id, &artifacts[0].path, &to)
         .await
         .unwrap_err();
-    assert!(again.to_string().contains("exists already"), "{again}");
+    assert!(again.to_string().contains("already exists"), "{again}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 
     let usage = client.usage(id, None).await.unwrap();
@@ -206,11 +206,11 @@ async fn refusals_by_kind_with_words_and_the_request_id() {
         (400, "invalid_request", Kind::Invalid, "Change the request"),
         (401, "unauthorized", Kind::Unauthorized, "CURSOR_API_KEY"),
         (402, "payment_required", Kind::Forbidden, "plan"),
-        (403, "forbidden", Kind::Forbidden, "may not do this"),
+        (403, "forbidden", Kind::Forbidden, "not allowed to do this"),
         (404, "not_found", Kind::NotFound, "refresh the list"),
         (409, "agent_busy", Kind::Busy, "stop it"),
         (409, "other", Kind::Conflict, "Refresh"),
-        (410, "stream_expired", Kind::Gone, "no longer kept"),
+        (410, "stream_expired", Kind::Gone, "no longer available"),
         (302, "", Kind::Malformed, "proxy"),
     ] {
         fake.fault(Fault {

@@ -53,7 +53,10 @@ async fn keys_come_from_commands() {
         ),
         (vec!["printf", "\\n  \\n"], "printed nothing"),
         (vec![], "is empty"),
-        (vec!["echo", "not a key"], "characters that no key has"),
+        (
+            vec!["echo", "not a key"],
+            "characters that a key cannot have",
+        ),
     ] {
         let error = with(&words).me().await.unwrap_err();
         let text = error.to_string();

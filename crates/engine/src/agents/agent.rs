@@ -576,7 +576,7 @@ impl Agent {
             None if !ways.is_empty() => ways.swap_remove(0),
             None => Login {
                 label: format!(
-                    "log in to {} outside Neovim, then :CursorAgent restart",
+                    "log in to {} outside Neovim, then run :CursorAgent restart",
                     self.spec.agent
                 ),
                 ..Login::default()
@@ -586,7 +586,7 @@ impl Agent {
 
     /// What `:CursorAgent login` does, for people.
     pub fn login_hint(&self) -> String {
-        const THEN: &str = "then the chat goes on by itself";
+        const THEN: &str = "then the chat continues";
         match &*self.logins() {
             [] => self.login_by_user().label,
             [way] if !way.command.is_empty() => {
@@ -596,7 +596,7 @@ impl Agent {
                 )
             }
             [way] if way.itself => {
-                format!(":CursorAgent login logs in by {}, {THEN}", way.name)
+                format!(":CursorAgent login logs in with {}, {THEN}", way.name)
             }
             [way] => way.label.clone(),
             ways => {

@@ -163,7 +163,7 @@ impl Engine {
             return self.refuse(
                 proc,
                 &format!(
-                    "speaks version {version} of the Agent Client Protocol, this plugin version {}",
+                    "uses version {version} of the Agent Client Protocol, this plugin version {}",
                     wire::PROTOCOL_VERSION
                 ),
             );
@@ -413,7 +413,7 @@ impl Engine {
                 let Some(agent) = self.live(proc) else { return };
                 if agent.link == Link::Starting(Stage::Authenticate) {
                     let why = format!(
-                        "has not answered the login for {} s: it is probably signed out",
+                        "has not answered the login request for {} s: it is probably signed out",
                         LOGIN_TIMEOUT_MS / 1000
                     );
                     self.ask_for_login(proc, &why);

@@ -24,7 +24,7 @@ impl Engine {
         if self.live(proc).is_some_and(|agent| agent.is_up()) {
             self.refuse(
                 proc,
-                &format!("closed its {pipe} while it was running, and was stopped"),
+                &format!("closed its {pipe} while running and was stopped"),
             );
         }
     }
@@ -88,7 +88,7 @@ impl Engine {
         if !wanted && !matches!(agent.link, Link::Failed(_)) {
             let during = match &agent.link {
                 Link::Starting(_) => " while starting",
-                _ if in_turn => " in the middle of a turn",
+                _ if in_turn => " during a turn",
                 _ => "",
             };
             let message = failure(
@@ -150,7 +150,7 @@ fn failure(agent: &Agent, what: &str, stderr: Option<&[String]>) -> String {
     };
     let from = lines.len().saturating_sub(SHOWN);
     let said = match &lines[from..] {
-        [] => "it said nothing on stderr".to_owned(),
+        [] => "nothing on stderr".to_owned(),
         lines => lines.join("\n    "),
     };
     let message = format!(

@@ -316,7 +316,7 @@ impl Engine {
         let shown = self.shown(&access);
         let text = format!("rejected by {rule}: {verb} {shown}");
         self.add_notice(access.key, Level::Info, "policy", text);
-        let text = format!("{verb} {object} is not allowed: rejected by {rule} of the user");
+        let text = format!("{verb} {object} is not allowed: rejected by the user's {rule}");
         self.respond(access.proc, access.ticket, Err(not_allowed(text)));
     }
 

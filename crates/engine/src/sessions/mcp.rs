@@ -159,7 +159,7 @@ impl Engine {
             .partition(|server| takes_mcp(caps, server));
         if !twice.is_empty() {
             let text = format!(
-                "Cursor has {} from its mcp.json; the option `mcp_servers` does not add it again",
+                "Cursor already has {} from its mcp.json; the one in the option `mcp_servers` is not used",
                 twice.join(", ")
             );
             notices.push((Level::Info, text));
@@ -170,7 +170,7 @@ impl Engine {
                 .map(|server| format!("`{}` ({})", name_of(server), transport_of(server)))
                 .collect();
             let text = format!(
-                "this agent does not take MCP servers of this transport, so they were left out: {}",
+                "this agent does not support the transport of these MCP servers, so they were left out: {}",
                 names.join(", ")
             );
             notices.push((Level::Warning, text));

@@ -545,7 +545,7 @@ impl Transcript {
         };
         Some(Carry {
             text: format!(
-                "This is what was said in an earlier session, for your information:\n\n{}",
+                "For context, this is the conversation from an earlier session:\n\n{}",
                 kept.concat()
             ),
             label,

@@ -97,17 +97,17 @@ impl Engine {
             let place = terminal.cwd.as_deref().map(|cwd| format!(", {cwd}"));
             let why = if agent.is_headless() {
                 format!(
-                    "continues a chat of Cursor's terminal only in its own directory{}",
+                    "can continue a chat from the terminal only in that chat's directory{}",
                     place.unwrap_or_default()
                 )
             } else {
-                "cannot continue chats of Cursor's terminal".to_owned()
+                "cannot continue chats from Cursor's CLI".to_owned()
             };
             return self.go_on_in_a_new_one(key, &why);
         }
 
         if directories_left_out > 0 {
-            let text = "this agent takes no additional directories; they were left out";
+            let text = "this agent does not support additional directories; they were left out";
             self.add_notice(key, Level::Warning, "agent", text.to_owned());
         }
         let old = was.clone().or(asked);
@@ -134,7 +134,7 @@ impl Engine {
                 return self.go_on_in_a_new_one(key, "cannot load past sessions");
             }
             Some(_) if was.is_none() => {
-                return self.session_failed(key, "this agent cannot go on with a past session (it offers neither session/load nor session/resume)");
+                return self.session_failed(key, "this agent cannot continue a past session (it supports neither session/load nor session/resume)");
             }
             _ => (Phase::Creating, methods::SESSION_NEW, Waiter::New(key)),
         };
@@ -178,7 +178,7 @@ impl Engine {
             }
             old => {
                 if old.is_some() {
-                    let text = "the agent cannot go on with the old conversation: this is a new one, and it does not know what was said above";
+                    let text = "the agent cannot continue the old conversation: this is a new one, and the agent does not know what was said above";
                     self.add_notice(key, Level::Warning, "restart", text.to_owned());
                     if let Some(session) = self.sessions.get_mut(&key) {
                         session.session_id = None;
@@ -297,7 +297,7 @@ impl Engine {
             }),
         };
         let Some(id) = id else {
-            return self.session_failed(key, "the agent made a session without an id");
+            return self.session_failed(key, "the agent started a session without an id");
         };
         let Some(agent) = self.live(proc) else { return };
         agent.made_session(id.clone(), key);
@@ -459,7 +459,7 @@ impl Engine {
             .is_some_and(|s| s.setting && s.settings == step);
         if waits {
             let text = format!(
-                "{} does not say whether it took the mode, model or option it was given; the prompt is sent anyway",
+                "{} has not confirmed its mode, model or option; the prompt is sent anyway",
                 self.agent_name(key)
             );
             self.add_notice(key, Level::Warning, "agent", text);
@@ -529,7 +529,7 @@ impl Engine {
         let attached = carry.map_or_else(String::new, |carry| {
             format!(", with {} attached", carry.label)
         });
-        let text = format!("{name} {why}: your next prompt starts a new session{attached}");
+        let text = format!("{name} {why}; your next prompt starts a new session{attached}");
         self.add_notice(key, Level::Warning, "restart", text.clone());
         self.tell(key, "warn", text);
         self.begin(key);

@@ -29,7 +29,7 @@ const SUBJECTS: [&str; 11] = [
 ];
 
 /// What a gap in a conversation shows: a record of it was damaged.
-pub const GAP: &str = "a part of the conversation was here; its record on disk is damaged";
+pub const GAP: &str = "part of the conversation is missing here: its record on disk is damaged";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

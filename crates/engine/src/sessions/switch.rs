@@ -22,7 +22,7 @@ impl Engine {
         result: &Result<Value, RpcError>,
     ) -> bool {
         if let Err(error) = result {
-            let text = format!("{what} {id} was not set: {}", rpc_message(error));
+            let text = format!("could not set {what} {id}: {}", rpc_message(error));
             self.add_notice(key, Level::Warning, "agent", text.clone());
             self.tell(key, "warn", text);
         }

@@ -290,7 +290,7 @@ impl Engine {
             return self.send_next(key);
         }
         let text = format!(
-            "{name} does not end the cancelled turn\n  :CursorAgent restart restarts it and continues this conversation"
+            "{name} has not ended the cancelled turn\n  :CursorAgent restart restarts it and continues this conversation"
         );
         self.add_notice(key, Level::Warning, "agent", text.clone());
         self.tell(key, "warn", text);
@@ -462,7 +462,7 @@ impl Engine {
             .collect();
         (!commands.is_empty()).then(|| {
             format!(
-                "{} may still run: {} did not say that it ended\n  :CursorAgent restart ends what it has started",
+                "{} may still be running: {} did not say that it ended\n  :CursorAgent restart ends everything it started",
                 commands.join(", "),
                 self.agent_name(key)
             )
@@ -585,7 +585,7 @@ fn reason_text(reason: &str) -> String {
     match reason {
         "max_tokens" => "the answer reached the model's length limit".to_owned(),
         "max_turn_requests" => "the turn reached the agent's limit of requests".to_owned(),
-        "refusal" => "the agent refuses to go on; it forgets this prompt".to_owned(),
+        "refusal" => "the agent refused to continue; it will not remember this prompt".to_owned(),
         "cancelled" => "cancelled".to_owned(),
         other => other.to_owned(),
     }

@@ -234,9 +234,8 @@ impl Session {
     /// Shows something that is not known here, once per kind.
     pub(crate) fn show_unknown(&mut self, parent: Option<usize>, kind: &str, now_ms: u64) {
         if self.unknown_seen.insert(kind.to_owned()) {
-            let text = format!(
-                "the agent sent \"{kind}\", which this plugin does not know; :CursorAgent log has it"
-            );
+            let text =
+                format!("the agent sent an unknown update, \"{kind}\"; :CursorAgent log has it");
             self.notice(parent, Level::Info, "unknown", text, now_ms);
         }
     }

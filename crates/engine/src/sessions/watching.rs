@@ -330,7 +330,7 @@ impl Engine {
                 self.tell(Key(0), "info", message);
             }
             Report::Failed { key, why } => {
-                let text = format!("The checkpoint of this turn is not complete: {why}");
+                let text = format!("The checkpoint of this turn is incomplete: {why}");
                 self.add_notice(key, Level::Warning, "review", text);
             }
         }

@@ -529,7 +529,7 @@ fn cancelled_call(kind: &str, last: Option<Value>) -> (World, Key, Value) {
 fn opencode_and_gemini_call_a_cancelled_command_completed() {
     let (world, key, call) = cancelled_call("execute", Some(json!({ "status": "completed" })));
     assert_eq!(call["tool"]["status"], "cancelled");
-    assert!(!world.texts(key).concat().contains("may still run"));
+    assert!(!world.texts(key).concat().contains("may still be running"));
     // One that really ended, and an edit, which may have been made.
     let ended = json!({ "status": "completed", "_meta": {
         "terminal_info": { "terminal_id": "t" }, "terminal_exit": { "terminal_id": "t", "exit_code": 0 } } });
@@ -545,7 +545,7 @@ fn codex_says_nothing_of_a_command_that_runs_on_and_the_user_is_told() {
     assert_eq!(call["tool"]["status"], "cancelled");
     let said = world.texts(key).concat();
     assert!(
-        said.contains("`make` may still run: plain did not say that it ended"),
+        said.contains("`make` may still be running: plain did not say that it ended"),
         "{said}"
     );
     assert!(said.contains(":CursorAgent restart"), "{said}");
@@ -555,7 +555,7 @@ fn codex_says_nothing_of_a_command_that_runs_on_and_the_user_is_told() {
         ("read", None),
     ] {
         let (world, key, _) = cancelled_call(kind, last);
-        assert!(!world.texts(key).concat().contains("may still run"));
+        assert!(!world.texts(key).concat().contains("may still be running"));
     }
 }
 

@@ -122,7 +122,7 @@ fn models_are_set_by_config_option_the_model_first() {
     assert_eq!(world.status(key)["model"], "opus");
     assert_eq!(
         world.texts(key),
-        ["notice: there is no option warp; this agent has: mode, model, effort, thinking"]
+        ["notice: unknown option warp; this agent has: mode, model, effort, thinking"]
     );
     assert_eq!(world.all_sent("session/set_model"), [] as [Value; 0]);
 }

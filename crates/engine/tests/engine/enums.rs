@@ -172,7 +172,7 @@ fn stop_reasons() {
         ),
         (
             "refusal",
-            Some("the agent refuses to go on; it forgets this prompt"),
+            Some("the agent refused to continue; it will not remember this prompt"),
         ),
         ("cancelled", Some("cancelled")),
         ("lunch", Some("lunch")),
@@ -278,10 +278,7 @@ fn permission_kinds() {
     }
     // What is meant once is never answered for good.
     let refused = answer(&["allow_always"], json!({ "accept": true })).unwrap_err();
-    assert!(
-        refused.contains("does not offer to allow once"),
-        "{refused}"
-    );
+    assert!(refused.contains("has no option to allow once"), "{refused}");
     assert_eq!(
         answer(&["reject_always"], json!({ "reject": true })),
         is("cancelled", true)
@@ -403,10 +400,7 @@ fn config_option_kinds_and_categories() {
     let refused = world
         .act(|engine| engine.set_option(key, "dial", &value))
         .unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "dial is of a kind this plugin does not know: slider"
-    );
+    assert_eq!(refused.to_string(), "dial is of an unknown kind: slider");
 }
 
 #[test]
@@ -484,7 +478,7 @@ fn error_codes() {
         (
             -32000,
             "Authentication required",
-            "Authentication required (-32000)\n  log in to plain outside Neovim, then :CursorAgent restart",
+            "Authentication required (-32000)\n  log in to plain outside Neovim, then run :CursorAgent restart",
         ),
         (-32002, "Resource not found", "Resource not found (-32002)"),
         (400, "Bad model", "Bad model (400)"),

@@ -104,7 +104,7 @@ fn calls_of_the_user_are_answered_when_the_agent_goes_away() {
         for number in numbers {
             assert_eq!(
                 world.mirror.results[&number],
-                (false, json!("plain stopped before it answered"))
+                (false, json!("plain stopped before answering"))
             );
         }
     }
@@ -158,7 +158,7 @@ fn a_crash_keeps_transcript_and_queue_and_a_restart_goes_on() {
             let error = world.status(key)["error"].as_str().unwrap().to_owned();
             for part in [
                 "exit 3",
-                "in the middle of a turn",
+                "during a turn",
                 "out of memory",
                 "goodbye",
                 ":CursorAgent restart",
@@ -561,7 +561,7 @@ fn sessions_of_one_agent_and_directory_share_a_process() {
         ..Default::default()
     };
     let refused = world.act(|engine| engine.open(again, wanted)).unwrap_err();
-    assert_eq!(refused.to_string(), "session s-2 is open already");
+    assert_eq!(refused.to_string(), "session s-2 is already open");
 }
 
 /// Lines that cannot be read, each with what is said of it.

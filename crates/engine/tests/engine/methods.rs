@@ -59,7 +59,7 @@ fn initialize() {
 #[test]
 fn initialize_in_a_version_we_do_not_speak() {
     for (answer, says) in [
-        (json!({ "protocolVersion": 2 }), "speaks version 2"),
+        (json!({ "protocolVersion": 2 }), "uses version 2"),
         (json!("hello"), "answered initialize with"),
     ] {
         let (mut world, key) = starting(&Profile::plain());
@@ -293,7 +293,7 @@ fn logout() {
     let (mut world, key) = World::cursor();
     assert_eq!(
         refused(&mut world, |engine| engine.logout(key)),
-        "cursor does not offer to log out"
+        "cursor cannot log out"
     );
 }
 
@@ -480,7 +480,7 @@ fn session_load() {
     assert!(
         world
             .last_told()
-            .contains("it offers neither session/load nor session/resume")
+            .contains("it supports neither session/load nor session/resume")
     );
 
     // It may not be there: then another session would be a surprise, also when something was said of it before.
@@ -560,7 +560,7 @@ fn session_list() {
     let (mut world, key) = World::ready(Profile::bare());
     assert_eq!(
         refused(&mut world, |engine| engine.list_sessions(key)),
-        "plain does not offer to list its past sessions"
+        "plain cannot list its past sessions"
     );
 }
 
@@ -625,7 +625,7 @@ fn session_delete() {
     let (mut world, key) = World::cursor();
     assert_eq!(
         refused(&mut world, |engine| engine.delete_session(key, "old")),
-        "cursor does not offer to delete a session"
+        "cursor cannot delete a session"
     );
 }
 
@@ -679,7 +679,7 @@ fn session_set_mode() {
     assert_eq!(world.status(key)["options"][0]["value"], "plan");
     assert_eq!(
         refused(&mut world, |engine| engine.set_mode(key, "yolo")),
-        "there is no mode yolo; this agent has: agent, plan, ask"
+        "unknown mode yolo; this agent has: agent, plan, ask"
     );
 
     world.profile = None;
@@ -690,7 +690,7 @@ fn session_set_mode() {
     assert_eq!(world.status(key)["mode"], "plan");
     assert_eq!(
         world.last_told(),
-        "the mode ask was not set: not now (-32603)"
+        "could not set the mode ask: not now (-32603)"
     );
 
     let (mut world, key) = World::plain();
@@ -744,7 +744,7 @@ fn session_set_config_option() {
     };
     assert_eq!(
         message(&mut world, "effort", &text("low")),
-        "there is no option effort; this agent has: mode, model"
+        "unknown option effort; this agent has: mode, model"
     );
     assert_eq!(
         message(&mut world, "model", &text("nope")),
@@ -753,7 +753,7 @@ fn session_set_config_option() {
     set(&mut world, "model", &text("opus")).unwrap();
     assert_eq!(
         message(&mut world, "thinking", &text("maybe")),
-        "thinking is true or false, not maybe"
+        "thinking must be true or false, not maybe"
     );
     world.profile = None;
     set(&mut world, "effort", &text("low")).unwrap();
@@ -762,7 +762,7 @@ fn session_set_config_option() {
         world.refuse(&request, -32602, "no");
         assert_eq!(
             world.last_told(),
-            "the option effort was not set: no (-32602)"
+            "could not set the option effort: no (-32602)"
         );
     }
 
@@ -789,12 +789,12 @@ fn session_set_model() {
     assert_eq!(world.status(key)["model"], "b");
     assert_eq!(
         refused(&mut world, |engine| engine.set_model(key, "c")),
-        "there is no model c; this agent has: a, b"
+        "unknown model c; this agent has: a, b"
     );
     let (mut world, key) = World::plain();
     assert_eq!(
         refused(&mut world, |engine| engine.set_model(key, "b")),
-        "this agent does not let its model be chosen"
+        "this agent does not let you choose the model"
     );
 }
 
@@ -858,7 +858,7 @@ fn session_prompt_with_blocks_as_far_as_the_agent_takes_them() {
     );
     assert_eq!(
         world.texts(key)[1],
-        "notice: @d.pdf was left out: this agent takes no blob"
+        "notice: @d.pdf was left out: this agent does not accept blob"
     );
     // An image that is nowhere on disk cannot be linked; a prompt of nothing else is not sent.
     let blocks =
@@ -875,7 +875,7 @@ fn session_prompt_with_blocks_as_far_as_the_agent_takes_them() {
     assert!(
         world
             .texts(key)
-            .contains(&"notice: this agent takes no images: pasted was left out".to_owned())
+            .contains(&"notice: this agent does not accept images: pasted was left out".to_owned())
     );
 }
 
@@ -1007,7 +1007,10 @@ fn session_request_permission() {
         assert_eq!(world.tool(key).get("decision"), None);
         assert_eq!(world.state(key), "running");
         let twice = world.decide(number, json!({ "accept": true })).unwrap_err();
-        assert!(twice.contains("it was answered or withdrawn"), "{twice}");
+        assert!(
+            twice.contains("was already answered or withdrawn"),
+            "{twice}"
+        );
         world.end_turn(&prompt, "end_turn");
     }
 }
@@ -1349,7 +1352,7 @@ fn elicitation_create_in_form_mode() {
         (json!({}), "\"Name: as it is printed\" needs an answer"),
         (
             json!({ "name": ["n"], "ratio": ["much"] }),
-            "\"ratio\" wants a number, not \"much\"",
+            "\"ratio\" takes a number, not \"much\"",
         ),
         (
             json!({ "name": ["n"], "store": ["oracle"] }),
@@ -1359,7 +1362,7 @@ fn elicitation_create_in_form_mode() {
             json!({ "name": ["n"], "store": ["json", "sqlite"] }),
             "\"store\" takes one answer",
         ),
-        (json!({ "other": ["n"] }), "there is no question \"other\""),
+        (json!({ "other": ["n"] }), "unknown question \"other\""),
     ] {
         let message = world
             .decide(number, json!({ "answers": answers }))
@@ -1526,12 +1529,12 @@ fn elicitation_content_is_what_the_schema_allows() {
         (
             json!({ "type": "number" }),
             json!({ "f": ["NaN"] }),
-            Err("\"f\" wants a number, not \"NaN\""),
+            Err("\"f\" takes a number, not \"NaN\""),
         ),
         (
             json!({ "type": "number" }),
             json!({ "f": ["inf"] }),
-            Err("\"f\" wants a number, not \"inf\""),
+            Err("\"f\" takes a number, not \"inf\""),
         ),
         (
             json!({ "type": "number", "default": 1.5 }),

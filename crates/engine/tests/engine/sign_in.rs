@@ -203,7 +203,7 @@ fn authenticate_that_hangs_ends_in_a_login_and_the_session_goes_on() {
     assert_eq!(world.status(key)["needs_login"], true);
     let told = world.last_told();
     assert!(
-        told.contains("has not answered the login for 15 s"),
+        told.contains("has not answered the login request for 15 s"),
         "{told}"
     );
     assert!(told.contains(":CursorAgent login"), "{told}");

@@ -57,7 +57,7 @@ pub enum Error {
         source: io::Error,
     },
     /// There is no such checkpoint.
-    #[error("checkpoint {0} is not there; `:CursorAgent checkpoint` lists those that are")]
+    #[error("unknown checkpoint {0}; `:CursorAgent checkpoint` lists them")]
     Unknown(String),
     /// A content is missing or is not what it was.
     #[error("the stored content of {} is damaged, so it cannot be restored", path.display())]

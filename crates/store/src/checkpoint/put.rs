@@ -27,7 +27,7 @@ impl Snapshot {
                 rename(&beside, path)
             }
             Self::File { bytes, mode } => match old {
-                Ok(meta) if meta.is_dir() => Err(io::Error::other("a directory is there now")),
+                Ok(meta) if meta.is_dir() => Err(io::Error::other("it is a directory now")),
                 // Other names of the file stay names of it.
                 Ok(meta) if meta.is_file() && meta.nlink() > 1 => {
                     write_in_place(path, bytes, *mode)

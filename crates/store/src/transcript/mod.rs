@@ -37,10 +37,10 @@ pub enum Error {
         source: io::Error,
     },
     /// It does not begin as a conversation does.
-    #[error("{}: not a stored conversation, or its beginning is damaged", .0.display())]
+    #[error("{}: not a stored conversation, or its header is damaged", .0.display())]
     Unreadable(PathBuf),
     /// A newer version of the plugin wrote it.
-    #[error("{}: written by another version of the plugin (layout {version}); it was left alone", path.display())]
+    #[error("{}: written by another version of the plugin (layout {version}); left unchanged", path.display())]
     Version {
         /// The file.
         path: PathBuf,

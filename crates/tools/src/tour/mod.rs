@@ -207,7 +207,7 @@ impl Tour {
 
 async fn play(turn: &Turn, station: Station, along: &str) -> Result<(), Cancelled> {
     if !along.is_empty() {
-        turn.say_literally(&format!("You sent along {along}.\n\n"))
+        turn.say_literally(&format!("You attached {along}.\n\n"))
             .await?;
     }
     station.play(turn).await

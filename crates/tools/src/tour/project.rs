@@ -26,7 +26,7 @@ const ROUNDS: &[&[Rewrite]] = &[
         Rewrite {
             file: "README.md",
             old: "- `src/greet.lua` builds the greeting\n",
-            new: "- `src/greet.lua` builds the greeting, for the world when nobody is named\n",
+            new: "- `src/greet.lua` builds the greeting; without a name, it greets the world\n",
         },
         Rewrite {
             file: "demo.py",
@@ -35,8 +35,8 @@ const ROUNDS: &[&[Rewrite]] = &[
         },
         Rewrite {
             file: "tour.md",
-            old: "- greet somebody\n",
-            new: "- greet somebody, or the world when nobody is named\n",
+            old: "- greet a person\n",
+            new: "- greet a person, or the world when no name is given\n",
         },
     ],
     &[
@@ -59,7 +59,7 @@ const STARTERS: &[(&str, &str)] = &[
         "demo.py",
         "\"\"\"Greets people; the tour edits this file.\"\"\"\n\n\ndef greet(name):\n    return \"Hello, \" + name\n\n\nif __name__ == \"__main__\":\n    print(greet(\"Ada\"))\n",
     ),
-    ("tour.md", "# What the demo does\n\n- greet somebody\n"),
+    ("tour.md", "# What the demo does\n\n- greet a person\n"),
 ];
 
 /// A file before and after.

@@ -56,22 +56,14 @@ pub const WAY: &[Station] = &[
 
 /// The words that lead to a station, also as slash commands.
 const WORDS: &[(&str, Station, &str)] = &[
-    (
-        "edit",
-        Station::Edit,
-        "Change files, with a difference to look at",
-    ),
+    ("edit", Station::Edit, "Change files, with a diff to review"),
     ("run", Station::Run, "Run a command, after asking"),
     ("ask", Station::Ask, "Ask a multiple-choice question"),
     ("plan", Station::Plan, "Propose a plan"),
     ("todos", Station::Todos, "Keep a list of todos"),
-    ("task", Station::Task, "Send a subagent"),
+    ("task", Station::Task, "Start a subagent"),
     ("modes", Station::Modes, "Show mode, model and options"),
-    (
-        "fail",
-        Station::Fail,
-        "Fail once, to try sending the prompt again",
-    ),
+    ("fail", Station::Fail, "Fail once, to try a retry"),
     (
         "long",
         Station::Long,
@@ -198,11 +190,11 @@ async fn ask(turn: &Turn) -> Played {
         "title": "How should it look?",
         "questions": [
             {
-                "id": "indent", "prompt": "Which indentation do you like?",
+                "id": "indent", "prompt": "Which indentation do you prefer?",
                 "options": [option("tabs", "Tabs"), option("two", "Two spaces"), option("four", "Four spaces")],
             },
             {
-                "id": "extras", "prompt": "What else should the program have?", "allowMultiple": true,
+                "id": "extras", "prompt": "What else should the program include?", "allowMultiple": true,
                 "options": [option("tests", "Tests"), option("docs", "Documentation"), option("colours", "Colours")],
             },
         ],
@@ -239,7 +231,7 @@ async fn ask_as_permission(turn: &Turn) -> Played {
     let id = turn.tour.next_call_id();
     let params = json!({
         "sessionId": turn.session,
-        "toolCall": { "toolCallId": id, "title": "Which colour is the greeting?", "kind": "other", "status": "pending" },
+        "toolCall": { "toolCallId": id, "title": "Which colour should the greeting be?", "kind": "other", "status": "pending" },
         "options": [
             option("green", "Green", "allow_once"),
             option("blue", "Blue", "allow_once"),
@@ -262,14 +254,18 @@ async fn plan(turn: &Turn) -> Played {
     turn.say(texts::PLAN).await?;
     let todos = [
         todo("look", "Look at how greetings are built", "pending"),
-        todo("default", "Greet the world when nobody is named", "pending"),
+        todo(
+            "default",
+            "Greet the world when no name is given",
+            "pending",
+        ),
         todo("try", "Try it with two names", "pending"),
     ];
     let params = json!({
         "toolCallId": turn.tour.next_call_id(),
         "name": "A friendlier greeting",
-        "overview": "Nobody should be greeted as nothing.",
-        "plan": "## Why\n\nWithout a name the greeting ends in the air.\n\n## How\n\n1. Look at `greet`.\n2. Give its name a default.\n3. Try it.\n\n```sh\nsh greet.sh\n```\n",
+        "overview": "A greeting without a name should still read well.",
+        "plan": "## Why\n\nWithout a name, the greeting stops at the comma.\n\n## How\n\n1. Look at `greet`.\n2. Give the name a default.\n3. Try it.\n\n```sh\nsh greet.sh\n```\n",
         "todos": todos,
         "isProject": false,
         "phases": [
@@ -284,7 +280,7 @@ async fn plan(turn: &Turn) -> Played {
         }
         ("accepted", outcome) => {
             if let Some(uri) = outcome["planUri"].as_str() {
-                turn.say_literally(&format!("It lies at `{uri}` now. "))
+                turn.say_literally(&format!("The plan is at `{uri}`. "))
                     .await?;
             }
             turn.say(texts::PLAN_ACCEPTED).await?;
@@ -293,7 +289,7 @@ async fn plan(turn: &Turn) -> Played {
         }
         ("rejected", outcome) => {
             let reason = outcome["reason"].as_str().unwrap_or("no reason given");
-            turn.say_literally(&format!("Rejected: {reason}. I will think again.\n\n"))
+            turn.say_literally(&format!("Rejected: {reason}. I'll think again.\n\n"))
                 .await?;
         }
         _ => turn.say(texts::PLAN_CANCELLED).await?,
@@ -307,7 +303,7 @@ async fn todos(turn: &Turn) -> Played {
         todo("read", "Read the code", "pending"),
         todo("write", "Write the change", "pending"),
         todo("check", "Check it", "pending"),
-        todo("boast", "Tell everybody", "pending"),
+        todo("boast", "Announce it", "pending"),
     ];
     update_todos(turn, json!(todos), false).await?;
     work_through(turn, &todos[..3]).await?;
@@ -356,7 +352,7 @@ async fn task(turn: &Turn) -> Played {
     turn.say(texts::TASK).await?;
     let (description, prompt) = (
         "Explore the project",
-        "Count the files and say what they are for.",
+        "Count the files and say what each is for.",
     );
     let id = turn.tool_call("Task", "other").await?;
     turn.tool_update(
@@ -371,7 +367,7 @@ async fn task(turn: &Turn) -> Played {
     turn.update(&json!({
         "sessionUpdate": "subagent_spawned", "subagentSessionId": agent_id, "name": description, "parentToolCallId": id,
     }));
-    let said = json!({ "type": "text", "text": "I list the files first." });
+    let said = json!({ "type": "text", "text": "Listing the files first." });
     turn.update_of(
         &agent_id,
         &json!({ "sessionUpdate": "agent_message_chunk", "content": said }),
@@ -393,7 +389,7 @@ async fn task(turn: &Turn) -> Played {
         "agentId": agent_id, "durationMs": TODO_MS * 2,
     });
     let _ = turn.request("cursor/task", params).await?;
-    let report = format!("There are {files} entries at the top of this project.");
+    let report = format!("This project has {files} entries at the top level.");
     let content = json!([{ "type": "content", "content": { "type": "text", "text": report } }]);
     turn.tool_update(&id, json!({ "status": "completed", "content": content }));
     turn.say(texts::TASK_END).await
@@ -402,7 +398,7 @@ async fn task(turn: &Turn) -> Played {
 async fn modes(turn: &Turn) -> Played {
     let (mode, model) = turn.tour.mode_and_model(&turn.session);
     turn.say_literally(&format!(
-        "I am in mode **{mode}**, with the model **{model}** (of course I have none).\n\n"
+        "I'm in **{mode}** mode with the model **{model}** (a demo has no real one).\n\n"
     ))
     .await?;
     turn.say(texts::MODES_END).await

@@ -202,9 +202,7 @@ impl Server {
                 let session = self.sessions.borrow().get(id).cloned();
                 match session {
                     Some(session) => self.prompt(&session, &params["prompt"]).await,
-                    None => Err(RpcError::not_found(format!(
-                        "There is no open session `{id}`"
-                    ))),
+                    None => Err(RpcError::not_found(format!("Session `{id}` is not open"))),
                 }
             }
             other => Err(RpcError::method_not_found(other)),

@@ -28,19 +28,19 @@ const HELP: &str = "\
 cursor-agent-cloud: Cursor's cloud agents for Neovim
 
   cursor-agent-cloud acp
-      an ACP agent on stdio: a session is a cloud agent, a prompt a follow-up
+      an ACP agent on stdio: each session is a cloud agent, each prompt a follow-up
 
   cursor-agent-cloud rpc [--demo]
       JSON-RPC on stdio for the dashboard: hello, me, models, repos, list, get, create, follow, stop, archive,
-      unarchive, delete, artifacts, download, usage, watch; with --demo, an embedded fake instead of Cursor
+      unarchive, delete, artifacts, download, usage, watch; with --demo, a built-in fake instead of Cursor's API
 
   cursor-agent-cloud fake [--port N] [--agents N] [--pace MS] [--skew MS] [--key KEY]
-      a fake of Cursor's API on loopback; prints its URL and runs until stdin ends; a line of JSON on stdin makes faults
+      a fake of Cursor's API on loopback; prints its URL and runs until stdin ends; lines of JSON on stdin inject faults
 
   --help, --version
 
 The key comes from CURSOR_API_KEY, or from the command in CURSOR_API_KEY_COMMAND (a JSON list, or a line for sh).
-CURSOR_API_URL is another server; CURSOR_TEAM_ID is for the keys of teams.
+CURSOR_API_URL selects another server; CURSOR_TEAM_ID is for team keys.
 Proxies come from HTTPS_PROXY and NO_PROXY, certificates from the system and SSL_CERT_FILE.
 ";
 
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
             Ok(options) => run(serve_fake(options)),
             Err(why) => complain(&why.to_string()),
         },
-        [] => complain("what to do is missing"),
+        [] => complain("missing subcommand"),
         [other, ..] => complain(&format!("unknown argument `{other}`")),
     }
 }

@@ -395,10 +395,7 @@ impl Service {
             return Err(Error::new(Kind::Conflict, "The agent has no run to stop"));
         };
         if run.status.is_over() {
-            return Err(Error::new(
-                Kind::Conflict,
-                "Nothing of this agent is running",
-            ));
+            return Err(Error::new(Kind::Conflict, "This agent has no running run"));
         }
         self.client.cancel(id, &run.id).await?;
         // It is stopped, whether or not it can be looked at now.
@@ -635,7 +632,7 @@ async fn read_image(path: &Path) -> Result<Image, Error> {
         .map_err(|error| refuse(error.to_string()))?
         .len();
     if size > cloud::MAX_IMAGE_BYTES as u64 {
-        return Err(refuse("an image may have 15 MB at most".to_owned()));
+        return Err(refuse("an image can be at most 15 MB".to_owned()));
     }
     let bytes = tokio::fs::read(path)
         .await

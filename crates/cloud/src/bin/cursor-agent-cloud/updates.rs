@@ -255,9 +255,9 @@ pub fn ending(run: &Run) -> Option<String> {
         RunStatus::Finished | RunStatus::Cancelled => None,
         RunStatus::Error => Some(
             run.failure()
-                .unwrap_or_else(|| "The run failed without a reason".to_owned()),
+                .unwrap_or_else(|| "The run failed without giving a reason".to_owned()),
         ),
-        RunStatus::Expired => Some("The run took too long and was ended".to_owned()),
+        RunStatus::Expired => Some("The run took too long and was stopped".to_owned()),
         other => Some(format!("The run ended: {other}")),
     }
 }

@@ -11,9 +11,9 @@ pub enum Error {
     NoValue(String),
     #[error("`{name}` needs a number, not `{value}`")]
     NotANumber { name: String, value: String },
-    #[error("`{0}` is less than nothing")]
+    #[error("`{0}` must not be negative")]
     Negative(String),
-    #[error("there is no such port")]
+    #[error("not a valid port")]
     NoSuchPort,
     #[error("{} has no git remote `origin`: a cloud agent needs a repository to work on", .0.display())]
     NoRemote(PathBuf),
