@@ -300,7 +300,7 @@ T.case("a full disk is one message, and the chat goes on", { width = 120 }, func
     nvim:wait_turns(4)
     T.eq(nvim:texts("agent")[4], "still here")
     local text = nvim:messages():gsub("%s*\n%s*", " ")
-    local _, times = text:gsub("cannot be stored", "")
+    local _, times = text:gsub("could not store", "")
     T.eq(times, 1, text)
   end)
 end)
@@ -344,7 +344,7 @@ T.case("a store that is read-only is shown, and it is said once that nothing is 
     end
     vim.wait(200)
     local told = table.concat(nvim:texts("notice"), "\n") .. nvim:messages()
-    local _, times = told:gsub("cannot be stored", "")
+    local _, times = told:gsub("could not store", "")
     T.eq(times, 1, told)
     T.contains(told, "the chat goes on")
     -- Another chat is not told of the same again.
@@ -352,7 +352,7 @@ T.case("a store that is read-only is shown, and it is said once that nothing is 
     nvim:prompt("hello")
     nvim:wait_turns(3)
     vim.wait(200)
-    _, times = (table.concat(nvim:texts("notice"), "\n") .. nvim:messages()):gsub("cannot be stored", "")
+    _, times = (table.concat(nvim:texts("notice"), "\n") .. nvim:messages()):gsub("could not store", "")
     T.eq(times, 0)
   end)
   T.eq(vim.fn.readblob(files(nvim)[1]), bytes)
