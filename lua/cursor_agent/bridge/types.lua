@@ -168,6 +168,7 @@
 ---@field key cursor_agent.Key The session's key.
 ---@field turn integer
 ---@field removed string[]? The old lines, without their ends; only where they are asked for.
+---@field added string? The first of the new lines, then too.
 
 ---A file as Lua sees it.
 ---@class (exact) cursor_agent.ReviewFile
@@ -214,6 +215,7 @@
 ---@field path string Absolute.
 ---@field touched boolean The user changed it after the agent.
 ---@field known boolean What it was is known.
+---@field same boolean It is what it was.
 ---@field then string? Its text at the checkpoint.
 ---@field now string? Its text now.
 
