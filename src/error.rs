@@ -44,7 +44,7 @@ pub enum Error {
     NotAnAnswer(String),
     #[error("not a prompt: {0}")]
     NotAPrompt(String),
-    #[error("not rules: {0}")]
+    #[error("invalid rules: {0}")]
     NotRules(String),
     #[error("{}", lines(.0))]
     Rules(Vec<engine::Error>),

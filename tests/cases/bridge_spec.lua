@@ -207,7 +207,7 @@ T.case("after an update, beside the library of before, the remedy is a new Neovi
     copy
   )
   child:keys("<Esc>:CursorAgent<CR>")
-  child:wait_screen("restart Neovim: the library in use is that of the version before")
+  child:wait_screen("restart Neovim: it still uses the library of the previous version")
 end)
 
 T.case("a library that is missing is named, with the command that builds it", function(child)

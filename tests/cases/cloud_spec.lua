@@ -193,7 +193,7 @@ case(
     nvim:cmd("CursorAgent cloud new a question, please")
     expect_message(nvim, "“a question, please” asks: Which store should sessions use: SQLite or JSON lines?")
     T.eq(nvim:lua("return require('cursor_agent').statusline()"), "cloud 1 asking")
-    T.contains(nvim:lua("return _G.asked"), "the branch new was not pushed: Cursor cannot see it")
+    T.contains(nvim:lua("return _G.asked"), "the branch new has not been pushed, so Cursor cannot see it")
     -- It is counted until its conversation is opened.
     nvim:cmd("CursorAgent cloud open " .. nvim:lua("return require('cursor_agent.cloud.dashboard').list()[1].id"))
     nvim:wait_screen("Which store should sessions use")

@@ -76,7 +76,7 @@ impl Client {
                 Some(id) => self.look(id, error).await,
                 None => Err(lost_answer(
                     &error,
-                    "The agent may have been created: its answer was lost",
+                    "The agent may have been created: the response was lost",
                 )),
             };
         }
@@ -113,7 +113,7 @@ impl Client {
             }
             Err(_) => Err(lost_answer(
                 &error,
-                &format!("The agent {id} may have been created: its answer was lost"),
+                &format!("The agent {id} may have been created: the response was lost"),
             )),
         }
     }
@@ -136,7 +136,8 @@ impl Client {
             };
             failures += 1;
             if lost && error.kind() == Kind::Busy {
-                let why = "The agent is busy, perhaps with this very follow-up: the first answer was lost";
+                let why =
+                    "The agent is busy, perhaps with this follow-up: the first response was lost";
                 return Err(lost_answer(&error, why));
             }
             lost |= error.may_have_happened();
@@ -145,7 +146,7 @@ impl Client {
                 None if lost => {
                     return Err(lost_answer(
                         &error,
-                        "The follow-up may have arrived: its answer was lost",
+                        "The follow-up may have arrived: the response was lost",
                     ));
                 }
                 None => return Err(error),

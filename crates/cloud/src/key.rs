@@ -167,7 +167,7 @@ impl KeySource {
             return Err(error.clone());
         }
         let found = match &self.from {
-            From::Nowhere => Err(Error::new(Kind::NoKey, "There is no Cursor API key")),
+            From::Nowhere => Err(Error::new(Kind::NoKey, "No Cursor API key")),
             From::Given(key) => key.clone(),
             From::Command(words) => ask(words, self.limit).await,
         };

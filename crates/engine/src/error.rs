@@ -90,7 +90,7 @@ pub enum Error {
 
     #[error("this agent does not accept images: {name} was left out")]
     NoImages { name: String },
-    #[error("{name} was left out: this agent takes no {kind}")]
+    #[error("{name} was left out: this agent does not accept {kind}")]
     NotTaken { name: String, kind: &'static str },
 }
 

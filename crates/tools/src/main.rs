@@ -39,9 +39,9 @@ use error::Error;
 const USAGE: &str = "\
 usage: cursor-agent-demo acp                                   a guided tour, as an ACP agent
        cursor-agent-demo play SCENARIO.json [--record FILE]    a scenario, as an ACP agent
-       cursor-agent-demo play cursor-2026-10 [--record FILE]   the one that comes with the program
+       cursor-agent-demo play cursor-2026-10 [--record FILE]   the scenario included in the program
        cursor-agent-demo replay LOG.jsonl [--record FILE]      a saved protocol log, as an ACP agent
-                                [--speed N]                    1 as it was recorded, 0 (default) at once
+                                [--speed N]                    1 for the recorded speed, 0 (default) for no pauses
        cursor-agent-demo status | login | logout | about | models
        cursor-agent-demo mcp list | list-tools NAME | enable NAME | disable NAME | login NAME";
 

@@ -38,10 +38,10 @@ local function open_library()
     return nil, ("the library could not start: %s\n  %s"):format(tostring(reason), rebuild)
   end
   if native.abi ~= ABI then
-    local speaks = ("it speaks interface %s, the plugin %d\n  %s"):format(tostring(native.abi), ABI, path)
+    local speaks = ("its interface is version %s, the plugin needs %d\n  %s"):format(tostring(native.abi), ABI, path)
     if vim.g.cursor_agent_started then
       -- The plugin was updated and loaded again; what is in use cannot be taken out of a running Neovim.
-      return nil, "restart Neovim: the library in use is that of the version before: " .. speaks
+      return nil, "restart Neovim: it still uses the library of the previous version: " .. speaks
     end
     return nil, ("run `:CursorAgent build`: the library is stale: %s\n  %s"):format(speaks, rebuild)
   end

@@ -304,10 +304,10 @@ function M.checkout(row, callback)
     git(place.root, { "status", "--porcelain" }, function(status)
       local open = M.unsaved(place.root)
       if open then
-        callback(nil, ("%s is not saved: nothing was checked out"):format(open))
+        callback(nil, ("%s has unsaved changes; nothing was checked out"):format(open))
         return
       elseif vim.trim(status or "x") ~= "" then
-        callback(nil, "there are changes that are not committed: nothing was checked out. Commit or stash them first")
+        callback(nil, "there are uncommitted changes; nothing was checked out. Commit or stash them first")
         return
       end
       git(place.root, { "show-ref", "--verify", "--quiet", "refs/heads/" .. row.branch }, function(exists)

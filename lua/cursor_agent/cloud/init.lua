@@ -129,7 +129,7 @@ function verbs.delete(id)
     return true
   end
   with_row(id, has_name, function(row)
-    local question = ("Delete the cloud agent “%s” (%s) for good?"):format(row.name, row.id)
+    local question = ("Permanently delete the cloud agent “%s” (%s)?"):format(row.name, row.id)
     local answer = vim.fn.confirm(question, "&Yes\n&No", 2)
     -- Else the question and the next message together ask for <CR>.
     vim.cmd.redraw()

@@ -103,6 +103,7 @@ local function draw(transcript, block, lines, col, open, pause, top)
       if opts.end_col then
         opts.end_row, opts.end_col = row + number, opts.end_col + col
       end
+      opts.virt_text_win_col = opts.virt_text_win_col and opts.virt_text_win_col + col
       vim.api.nvim_buf_set_extmark(buf, NS_DRAWN, row + number, mark.col + col, opts)
       made = made + 1
     end

@@ -306,7 +306,7 @@ end
 ---@param style cursor_agent.markdown.Style
 ---@param pause fun()
 local function draw_table(marks, lines, found, style, pause)
-  local widths = columns_of(found, style.room)
+  local widths, all = columns_of(found, style.room)
   local icons = style.icons
   local columns = 0
   for _, row in pairs(found.rows) do

@@ -148,7 +148,7 @@ impl Desk {
                 stuck: tracked
                     .was
                     .is_none()
-                    .then_some("it was changed before its old text could be kept"),
+                    .then_some("it changed before its old text could be saved"),
             });
         }
         views

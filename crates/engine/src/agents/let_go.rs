@@ -48,7 +48,7 @@ impl Engine {
             | Waiter::Logout { result: id }
             | Waiter::LogIn { result: id, .. } = waiter
             {
-                let result = Err(format!("{name} stopped before it answered"));
+                let result = Err(format!("{name} stopped before answering"));
                 self.push(News::Result { id, result }, Wake::Now);
             }
         }

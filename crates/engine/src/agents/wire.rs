@@ -82,7 +82,7 @@ impl Engine {
         }
         let done = if answered { "refused" } else { "left out" };
         let text = format!(
-            "{name} sent a message that cannot be read ({method}: {why}); it was {done}. :CursorAgent log has it"
+            "{name} sent an invalid message ({method}: {why}); it was {done}. :CursorAgent log has it"
         );
         for key in self.keys_of(proc.agent) {
             self.add_notice(key, Level::Warning, "error", text.clone());
@@ -97,7 +97,7 @@ impl Engine {
         let keys = self.keys_of(proc.agent);
         let Some(bytes) = bytes else { return };
         let text = format!(
-            "{name} has stopped reading what is sent to it: {} kB are waiting\n  they are sent as soon as it reads again · :CursorAgent restart starts it again",
+            "{name} has stopped reading its input: {} kB are waiting\n  they are sent as soon as it reads again · :CursorAgent restart starts it again",
             bytes.div_ceil(1000)
         );
         for key in &keys {
@@ -112,7 +112,7 @@ impl Engine {
     pub fn on_too_long(&mut self, proc: Proc, bytes: usize) {
         let Some(agent) = self.live(proc) else { return };
         let text = format!(
-            "{} sent a message of {} MiB, more than the {} MiB this plugin takes; it was skipped. If the turn does not go on, :CursorAgent cancel",
+            "{} sent a message of {} MiB, more than the limit of {} MiB; it was skipped. If the turn hangs, run :CursorAgent cancel",
             agent.spec().agent,
             bytes / (1024 * 1024),
             acp::MAX_LINE_BYTES / (1024 * 1024)

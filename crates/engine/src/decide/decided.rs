@@ -185,7 +185,7 @@ impl Decided {
                     self.outcome,
                     self.rule.as_deref().unwrap_or("a rule")
                 ),
-                By::User if self.always => format!("{} for good by you", self.outcome),
+                By::User if self.always => format!("{} always, by you", self.outcome),
                 By::User => format!("{} by you", self.outcome),
                 _ => self.outcome.to_string(),
             },

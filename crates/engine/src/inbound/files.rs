@@ -142,7 +142,7 @@ impl Engine {
         path: &str,
     ) -> Option<(At, String)> {
         let Some(at) = self.place(proc, id) else {
-            let error = RpcError::invalid_params(format!("there is no session {id}"));
+            let error = RpcError::invalid_params(format!("unknown session {id}"));
             self.respond(proc, ticket, Err(error));
             return None;
         };

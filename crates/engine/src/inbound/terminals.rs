@@ -24,8 +24,7 @@ impl Engine {
         request: wire::CreateTerminalRequest,
     ) {
         let Some((key, asker)) = self.place(proc, &request.session_id) else {
-            let error =
-                RpcError::invalid_params(format!("there is no session {}", request.session_id));
+            let error = RpcError::invalid_params(format!("unknown session {}", request.session_id));
             return self.respond(proc, ticket, Err(error));
         };
         let given = given_of(&request);
@@ -91,8 +90,7 @@ impl Engine {
     ) {
         let Some((number, terminal)) = self.terminals.find(proc, request.terminal_id.as_str())
         else {
-            let error =
-                RpcError::not_found(format!("there is no terminal {}", request.terminal_id));
+            let error = RpcError::not_found(format!("unknown terminal {}", request.terminal_id));
             return self.respond(proc, ticket, Err(error));
         };
         match method {

@@ -32,7 +32,7 @@ pub enum Error {
     #[error("too large: {0}")]
     TooLarge(&'static str),
     /// It was written to meanwhile.
-    #[error("it was changed while it was read")]
+    #[error("it changed while it was being read")]
     Busy,
 }
 
