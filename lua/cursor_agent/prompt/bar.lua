@@ -109,7 +109,7 @@ local function typed_key(name)
   return keys.key(name, "prompt")
 end
 
----The keys that work in the prompt here and now, as many as have room.
+---The keys that work here and now, as many as there is room for.
 ---@param chat cursor_agent.Chat
 ---@param room integer
 ---@return string
@@ -136,6 +136,37 @@ function M.hints(chat, room)
   return table.concat(hints, " · ")
 end
 
+---The top of the prompt's frame: who is asked, and what the chat is about, or the keys where the frame has no bottom.
+---@return string
+function M.top()
+  local chat = drawn()
+  if not chat then
+    return ""
+  end
+  local icons, border = chat.transcript.context.icons, BORDER
+  -- The first prompt stands in the chat already.
+  local title = chat.status.title_from ~= "prompt" and chat.status.title or nil
+  local agent = config.agent_title(chat.agent)
+  -- A corner, "Ask" and spaces on the left; a line and a corner on the right.
+  local room = vim.api.nvim_win_get_width(0) - format.width(agent) - 9
+  local about = title and room > 12 and (" %s "):format(format.first_line(title, room - 4)) or ""
+  if vim.o.laststatus == 3 then
+    local hints = M.hints(chat, room - 4)
+    about = hints ~= "" and (" %s "):format(hints) or ""
+  end
+  return ("%s%s %%#CursorAgentFrameTitle#Ask %s %s%s%%#CursorAgentFrameKeys#%s%s%s%s"):format(
+    border,
+    icons.corner_top,
+    format.bar_text(agent),
+    border,
+    icons.rule:rep(math.max(room - format.width(about), 0)),
+    format.bar_text(about),
+    border,
+    icons.rule,
+    icons.corner_top_end
+  )
+end
+
 ---The bottom of the frame: the keys that work here and now, and what is queued.
 ---@return string
 function M.bottom()
@@ -144,18 +175,22 @@ function M.bottom()
     return ""
   end
   local icons, border = chat.transcript.context.icons, BORDER
-  local status = chat.status
-  local queued = status.queued or 0
+  local queued = chat.status.queued or 0
+  local mode = winbar.mode(chat.status)
   local right = {} ---@type string[]
   right[#right + 1] = queued > 0 and queued .. " queued" or nil
-  local mode = winbar.mode(status)
   right[#right + 1] = mode and format.first_line(mode, MODE_CELLS)
-  local tail = table.concat(right, " · ")
-  local room = vim.api.nvim_win_get_width(0) - 7 - (tail ~= "" and format.width(tail) + 2 or 0)
+  local tail, hints ---@type string, string
+  repeat
+    tail = table.concat(right, " · ")
+    hints = M.hints(chat, vim.api.nvim_win_get_width(0) - 7 - (tail ~= "" and format.width(tail) + 2 or 0))
+    -- The winbar has the mode and the queue too, but not the key that stops.
+    local enough = not chat.status.turn_started_ms or not typed_key("cancel") or hints:find(" stop", 1, true)
+  until enough or not table.remove(right)
   return ("%s%s %%#CursorAgentFrameKeys#%s %s%%=%s%s%s%s"):format(
     border,
     icons.corner_bottom,
-    format.bar_text(M.hints(chat, room)),
+    format.bar_text(hints),
     border,
     tail ~= "" and ("%%#CursorAgentFrameKeys# %s "):format(format.bar_text(tail)) or "",
     border,
