@@ -352,9 +352,9 @@ function M.render(entry, context)
   if removed > 0 then
     table.insert(chunks, { (added > 0 and " -" or "  -") .. removed, "CursorAgentRemoved" })
   end
-  local ended = tool.exit_code and tool.exit_code ~= 0 and "exit " .. tool.exit_code or tool.signal
-  if ended then
-    table.insert(chunks, { "  " .. ended, "CursorAgentFailed" })
+  local how = tool.exit_code and tool.exit_code ~= 0 and "exit " .. tool.exit_code or tool.signal
+  if how then
+    table.insert(chunks, { "  " .. how, "CursorAgentFailed" })
   end
 
   local asides = {} ---@type cursor_agent.render.Aside[]
@@ -372,8 +372,8 @@ function M.render(entry, context)
       table.insert(asides, { text = format.duration(duration), hl = "CursorAgentAside" })
     end
   end
-  if ended then
-    table.insert(asides, 1, { text = ended, hl = "CursorAgentFailed", when_cut = true })
+  if how then
+    table.insert(asides, 1, { text = how, hl = "CursorAgentFailed", when_cut = true })
   end
   b:line(chunks, asides)
   if where[1] then
