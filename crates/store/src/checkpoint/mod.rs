@@ -196,9 +196,9 @@ impl Store {
         after: &Snapshot,
     ) -> Result<(), Error> {
         self.note_before(point, path, Some(before))?;
-        let (before, now) = (before.state(), after.state());
         let last = self.journal(point)?.last(path);
-        if last.is_some_and(|last| *last != before && *last != now) {
+        let others = |last: &State| *last != before.state() && *last != after.state();
+        if last.is_some_and(others) {
             self.note_between(point, path)?;
         }
         self.note_after(point, path, after)
