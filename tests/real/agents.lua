@@ -75,8 +75,9 @@ local function install(name)
     local result = vim.system({ T.root .. "/tests/real/install", name }, { text = true }):wait()
     if result.code == 0 then
       local command = vim.split(vim.trim(result.stdout or ""), "\n")
-      if AGENTS[name].arguments then
-        command = vim.list_extend({ command[1], command[2] }, AGENTS[name].arguments)
+      local arguments = assert(AGENTS[name]).arguments
+      if arguments then
+        command = vim.list_extend({ command[1], command[2] }, arguments)
       end
       commands[name] = command
     else

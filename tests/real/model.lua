@@ -38,7 +38,7 @@ local PIECE_MS = 2
 local Model = {}
 Model.__index = Model
 
----@param api "anthropic"|"gemini"|"openai" whose interface
+---@param api "anthropic"|"gemini"|"openai"|"chat" whose interface
 ---@return real.Model
 function Model.start(api)
   local self = setmetatable({
