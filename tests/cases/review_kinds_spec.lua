@@ -143,7 +143,8 @@ end
 ---@param how "command"|"locations"|"diffs"
 ---@return table[]
 local function turn(how)
-  local steps = { ---@type table[]
+  ---@type table[]
+  local steps = {
     { request = { method = "fs/read_text_file", params = { sessionId = "${session}", path = "${cwd}/gate" } } },
   }
   if how == "command" then
