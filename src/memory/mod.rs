@@ -156,7 +156,7 @@ impl Memory {
                     return read_only(path, why);
                 }
                 let why = format!(
-                    "this conversation cannot be stored: {}: {source}\n  the chat goes on, and storing it is tried again after each turn",
+                    "could not store this conversation: {}: {source}\n  the chat continues; storing is tried again after each turn",
                     path.display()
                 );
                 let _ = self.jobs.send(Job::Lose(key, source.to_string()));

@@ -37,7 +37,7 @@ T.case("an agent that does not offer them is not asked", { width = 120 }, functi
   nvim:keys(":CursorAgent! delete x<CR>")
   nvim:wait_screen("test cannot delete a session")
   nvim:keys(":CursorAgent delete<CR>")
-  nvim:wait_screen("name the session")
+  nvim:wait_screen("which session?")
   T.eq(#agent:received("logout") + #agent:received("session/delete"), 0)
 end)
 

@@ -115,7 +115,7 @@ T.case("words that a subcommand does not take are named, and nothing is done", {
     nvim:wait_screen(("`%s` takes no arguments, got `claude now`"):format(command))
   end
   nvim:keys(":CursorAgent new test demo<CR>")
-  nvim:wait_screen("`new` takes 1 word, not `demo` as well")
+  nvim:wait_screen("`new` takes only 1 word, got `demo` too")
   T.eq(nvim:status().state, "idle")
   T.ok(nvim:lua("return vim.fn.bufwinid('cursor-agent://1/chat') ~= -1"), "the chat is open still")
   nvim:cmd("CursorAgent close!")

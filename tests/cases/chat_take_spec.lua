@@ -525,7 +525,7 @@ T.case("an export that was changed is neither closed by q nor written over", OPT
   T.eq(nvim:lua("return vim.fn.getline(1)"), "My own words")
   nvim:cmd("wincmd l")
   nvim:keys(":CursorAgent export<CR>")
-  nvim:wait_screen("you have changed this export")
+  nvim:wait_screen("this export has changes")
   T.eq(nvim:lua("return vim.fn.getline(1)"), "My own words")
   nvim:keys(":write<CR>")
   nvim:wait_screen("name a file: :w {file}")

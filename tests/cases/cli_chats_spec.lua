@@ -63,7 +63,7 @@ T.case("what a headless run left is listed, shown, and carried into a new sessio
   nvim:wait_screen("the conversation so far (1 kB) ×")
   nvim:wait_state("idle")
   T.eq(nvim:texts("user"), { "fix the build" })
-  T.contains(table.concat(nvim:texts("notice"), "\n"), "cannot continue chats of Cursor's terminal")
+  T.contains(table.concat(nvim:texts("notice"), "\n"), "cannot continue chats from Cursor's CLI")
   T.eq(#agent:received("session/load"), 0)
   nvim:prompt("go on")
   nvim:wait_turns(1)

@@ -124,7 +124,7 @@ case("pressed twice, the key that starts an agent starts one", {}, function(nvim
     return #cloud:tell().agents == 1
   end, "the agent")
   nvim:keys("<C-s>")
-  expect_message(nvim, "this is being sent")
+  expect_message(nvim, "already sending")
   expect_message(nvim, "started on acme/app")
   T.eq(#cloud:tell().agents, 1)
   nvim:wait_screen_without("repository:")
@@ -322,7 +322,7 @@ case("names and addresses from the server are never options or programs", {}, fu
         names
       )
       nvim:wait("_G.said ~= nil", "an answer")
-      T.contains(nvim:lua("return _G.said"), "is not a name git takes")
+      T.contains(nvim:lua("return _G.said"), "is not a valid git ref")
     end
   end
   T.eq(vim.fn.glob(planted .. "*"), "")

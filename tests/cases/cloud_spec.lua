@@ -355,7 +355,7 @@ case(
     nvim:wait_screen("+local renamed")
     nvim:keys("q")
     nvim:cmd("CursorAgent cloud checkout " .. id)
-    expect_message(nvim, "changes that are not committed: nothing was checked out")
+    expect_message(nvim, "there are uncommitted changes; nothing was checked out")
     T.eq(vim.fn.readfile(nvim.work .. "/a.lua"), { "local changed" })
     git(nvim.work, "checkout", "--quiet", "a.lua")
     nvim:cmd("CursorAgent cloud checkout " .. id)

@@ -128,7 +128,7 @@ T.case('"Allow always" on Cursor\'s card says where it is kept', { width = 140 }
   local turn = { { permission = { toolCall = { toolCallId = "t", title = "`ls`", kind = "execute" } } } }
   settings(nvim, nil, { turns = { turn } })
   nvim:prompt("hello")
-  nvim:wait_screen("Allow always (kept in Cursor's own allowlist)")
+  nvim:wait_screen("Allow always (adds to Cursor's allowlist)")
 end)
 
 T.case("on another agent's card it does not", { width = 140 }, function(nvim)

@@ -99,7 +99,7 @@ for pipe, closing in pairs({ stdin = "0<&-", stdout = "1>&-" }) do
     child:lua([[require("cursor_agent").setup({ agent = "odd", agents = { odd = { command = ... } } })]], command)
     child:prompt("hello")
     child:wait_state("failed")
-    child:wait_screen(("odd: the agent closed its %s while it was running"):format(pipe))
+    child:wait_screen(("odd: the agent closed its %s while running"):format(pipe))
     T.contains(child:status().error, ":CursorAgent restart")
     T.eq(child:quit("qa!").code, 0)
     T.expect_no_process()

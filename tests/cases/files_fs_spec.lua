@@ -355,7 +355,7 @@ T.case("files in no buffer keep their encoding, or are refused with a reason", O
   T.eq(read_[1].result.content, "café\r\nð\n")
   T.eq(read_[2].result.content, "a\n")
   T.contains(read_[3].error.message, "not a text file")
-  T.contains(read_[4].error.message, "ask for a part of it with line and limit")
+  T.contains(read_[4].error.message, "read a part of it with line and limit")
   T.eq(read_[5].result.content, "first\n")
   T.eq(read_[6].result.content, "日\n")
   T.eq(get(nvim.work .. "/latin1"), "th\233\r\n")

@@ -142,7 +142,7 @@ T.case("with several ways to log in none is tried unasked: the user is asked whi
   -- One that failed says so, and what else there is.
   wait_message(nvim, "with Account: the window was closed")
   T.contains(nvim:messages(), "offers other ways: API key · Device code")
-  T.eq(nvim:lua("return _G.asked.prompt"), "Log in to test by")
+  T.eq(nvim:lua("return _G.asked.prompt"), "Log in to test with")
   T.eq(nvim:lua("return _G.asked.ways[1]"), "Account · In a browser")
   T.eq(nvim:status().queued, 1)
   choose(nvim, 2)

@@ -252,7 +252,7 @@ T.case("an agent that cannot load is named, and the next prompt has the conversa
   load(nvim)
   T.contains(
     table.concat(nvim:texts("notice"), "\n"),
-    "test cannot load past sessions: your next prompt starts a new session, with"
+    "test cannot load past sessions; your next prompt starts a new session, with"
   )
   nvim:wait_screen("the conversation so far (1 kB) ×")
   nvim:prompt("go on")
@@ -284,7 +284,7 @@ T.case("of a long conversation as much is attached as it says", function(nvim)
   T.ok(not text:find("question 1\n", 1, true), "the beginning is left out")
 end)
 
-T.case("a full disk is one message, and the chat goes on", { width = 120 }, function(nvim)
+T.case("a full disk is one message, and the chat continues", { width = 120 }, function(nvim)
   local dir = nvim.dir .. "/home/.local/share/nvim/cursor-agent/sessions"
   small_disk(nvim, dir, function(fill)
     local big = { { text = ("one two three four five six seven\n"):rep(6000) } }
@@ -346,7 +346,7 @@ T.case("a store that is read-only is shown, and it is said once that nothing is 
     local told = table.concat(nvim:texts("notice"), "\n") .. nvim:messages()
     local _, times = told:gsub("could not store", "")
     T.eq(times, 1, told)
-    T.contains(told, "the chat goes on")
+    T.contains(told, "the chat continues")
     -- Another chat is not told of the same again.
     nvim:cmd("CursorAgent new")
     nvim:prompt("hello")
@@ -382,7 +382,7 @@ T.case("two Neovims have one conversation open, and nothing of either is lost", 
   local notices = nvim:lua([[
     return vim.rpcrequest(_G.other, "nvim_exec_lua", "return vim.tbl_map(function(e) return e.kind .. ': ' .. e.text end, require('cursor_agent').transcript())", {})
   ]])
-  T.contains(table.concat(notices, "\n"), "this conversation is open in another Neovim too")
+  T.contains(table.concat(notices, "\n"), "this conversation is also open in another Neovim")
   nvim:prompt("in the first")
   nvim:wait_turns(1)
   nvim:lua([[vim.rpcrequest(_G.other, "nvim_exec_lua", "require('cursor_agent').prompt('in the second')", {})]])

@@ -207,7 +207,7 @@ for agent, tools in vim.spairs(TOOLS) do
       later:wait_state("idle", START_MS)
       later:prompt("Which number was it")
       T.eq(later:wait_turns(1, START_MS).stop_reason, "end_turn")
-      local forgot = table.concat(later:texts("notice")):find("no longer knows this conversation", 1, true)
+      local forgot = table.concat(later:texts("notice")):find("your next prompt starts a new session", 1, true)
       T.ok(not forgot or tools.forgets, "the agent did not load it")
       if not forgot then
         -- Each once, whenever the agent replays it.

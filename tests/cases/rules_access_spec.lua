@@ -205,7 +205,7 @@ T.case("a link swapped in between the check and the write is not followed, also 
   nvim:wait(function()
     return #agent:answers(READ) == 1
   end, "the end")
-  T.contains(agent:answers(WRITE)[1].error.message, "leads elsewhere by now")
+  T.contains(agent:answers(WRITE)[1].error.message, "it now leads somewhere else")
   T.eq(content(dir .. "/x.txt"), "out\n")
 end)
 
@@ -221,7 +221,7 @@ T.case("a link swapped in while a conflict waits is not followed", OPTS, functio
   swap(nvim, "d", dir)
   nvim:lua("local c = require('cursor_agent'); c.answer(c.pending()[1].id, { option = 'theirs' })")
   nvim:wait_turns(1)
-  T.contains(agent:answers(WRITE)[1].error.message, "leads elsewhere by now")
+  T.contains(agent:answers(WRITE)[1].error.message, "it now leads somewhere else")
   T.eq(content(dir .. "/x.txt"), "out\n")
   T.eq(nvim:lua("return vim.fn.getbufline(vim.fn.bufnr('x.txt'), 1)"), { "mine" })
 end)

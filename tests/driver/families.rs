@@ -166,7 +166,7 @@ fn an_agent_that_closes_a_pipe_is_named() {
         let error = editor.error();
         let said = format!("closed its {pipe}");
         assert!(error.contains(&said), "{error}");
-        assert!(error.contains("while it was running"), "{error}");
+        assert!(error.contains("while running"), "{error}");
         assert!(error.contains(":CursorAgent restart"), "{error}");
     }
 }

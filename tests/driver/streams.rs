@@ -49,7 +49,7 @@ fn a_line_beyond_the_cap_is_skipped_and_the_next_one_read() {
     assert_eq!(editor.texts("agent"), ["before ", "after"]);
     let notice = editor.texts("notice").concat();
     assert!(
-        notice.contains("more than the 64 MiB this plugin takes"),
+        notice.contains("more than the limit of 64 MiB"),
         "{notice}"
     );
 }

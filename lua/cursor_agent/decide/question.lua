@@ -354,7 +354,7 @@ function M.answer(decision, how)
     if #list == 0 and not may_be_empty then
       given.warned[question.id] = true
       card.move_to(first_line_of(given, i) or 1)
-      local again = question.multiple and not question.required and "; <CR> again sends it unanswered" or ""
+      local again = question.multiple and not question.required and "; <CR> again skips it" or ""
       card.say(
         ("“%s” has no answer yet%s"):format(format.first_line(question.prompt, again == "" and 34 or 28), again)
       )
