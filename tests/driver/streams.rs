@@ -48,10 +48,7 @@ fn a_line_beyond_the_cap_is_skipped_and_the_next_one_read() {
     editor.turn("too much");
     assert_eq!(editor.texts("agent"), ["before ", "after"]);
     let notice = editor.texts("notice").concat();
-    assert!(
-        notice.contains("more than the limit of 64 MiB"),
-        "{notice}"
-    );
+    assert!(notice.contains("more than the limit of 64 MiB"), "{notice}");
 }
 
 #[test]
