@@ -42,9 +42,11 @@ local function chunks()
               times = 200,
               steps = {
                 { text = "## A heading\n\n" },
-                { chunks = { count = 78, text = "word **${n}** " } },
+                { chunks = { count = 78, text = "word **${n}** ", single_writes = true } },
                 { text = "\n\n```lua\n" },
-                { chunks = { count = 18, text = "local v${n} = f(${n}) -- a comment\n" } },
+                {
+                  chunks = { count = 18, text = "local v${n} = f(${n}) -- a comment\n", single_writes = true },
+                },
                 { text = "```\n\n" },
               },
             },
@@ -259,7 +261,7 @@ end
 ---@param head? string what comes first
 ---@return bench.Scenario
 local function shape(name, count, text, head)
-  local steps = { { text = head or "begin\n\n" }, { chunks = { count = count, text = text } }, { text = "\nend\n" } }
+  local steps = { { text = head or "begin\n\n" }, { chunks = { count = count, text = text, single_writes = true } }, { text = "\nend\n" } }
   return { name = name, lines = 2, scenario = { turns = { steps } } }
 end
 

@@ -183,6 +183,9 @@ pub struct Chunks {
     /// A pause after each one.
     #[serde(default)]
     pub every_ms: u64,
+    /// One write per chunk, as real agents do, instead of large writes.
+    #[serde(default)]
+    pub single_writes: bool,
 }
 
 /// One chunk with `text` so many times in it: a line of any length.

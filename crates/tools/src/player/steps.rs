@@ -277,7 +277,7 @@ impl Player {
                 if context.unless_cancelled(pause).await.is_none() {
                     return Flow::Ended;
                 }
-            } else if block.len() >= WRITE_BYTES {
+            } else if chunks.single_writes || block.len() >= WRITE_BYTES {
                 self.wire.lines(&block);
                 block.clear();
                 // A cancel may have come meanwhile.
