@@ -6,7 +6,7 @@
 //! - `crates/engine` — state and decisions, behind one lock; no IO. Its `lib.rs` says which file does what.
 //! - [`driver`] — the one tokio runtime: processes, pipes, timers, the gap between two frames; carries out the engine's effects
 //!   (`driver/agents.rs`, `terminals.rs`, `errands.rs`, `disk_queue.rs`, `child.rs`). [`process`] spawns and kills, [`family`]
-//!   knows what was started, [`stdin`] writes to agents and says when one does not read, [`errand`]s are commands run for what
+//!   knows what was started, [`stdin`] writes to agents and says when one does not read, [`pace`] is how often they are read, [`errand`]s are commands run for what
 //!   they print, [`keeper`] ends what is left when Neovim is killed, [`disk`] reads and writes files, in whatever [`encoding`]
 //!   they have.
 //! - [`links`] — looks at the disk for the rules.
@@ -64,6 +64,7 @@ pub mod mcp;
 pub mod memory;
 #[cfg(feature = "nvim")]
 pub mod nvim;
+pub mod pace;
 pub mod past;
 pub mod private;
 pub mod process;

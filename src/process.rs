@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -16,6 +16,7 @@ use engine::agents::agent::STDERR_LINES;
 use engine::agents::launch::{Exit, Launch};
 
 use crate::family::{self, Family};
+use crate::pace::Pace;
 
 /// At most this much of a line of stderr is kept until it ends.
 const RAW_LINE_BYTES: usize = 64 * 1024;
@@ -181,9 +182,14 @@ pub async fn read_when<F: Future<Output = ()>>(
     mut piece: impl FnMut(&[u8]),
 ) {
     let mut buffer = vec![0; 64 * 1024];
+    let mut pace = Pace::default();
     loop {
         room().await;
-        match from.read(&mut buffer).await {
+        pace.rest().await;
+        let began = Instant::now();
+        let read = from.read(&mut buffer).await;
+        pace.note(began, read.as_ref().map_or(0, |bytes| *bytes), buffer.len());
+        match read {
             Ok(0) | Err(_) => return,
             Ok(n) => piece(&buffer[..n]),
         }

@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use super::Driver;
 use super::child::{Child, STDERR_WAIT, TERM_TO_KILL, await_family, signal_family};
 use crate::family::Family;
+use crate::pace;
 use crate::process::{self, Tail};
 use crate::stdin;
 
@@ -76,6 +77,7 @@ impl Driver {
         });
         let mut exited = None;
         if let Some(stdout) = child.stdout.take() {
+            pace::widen(&stdout);
             let mut buffer = LineBuffer::new(MAX_LINE_BYTES);
             let reading = process::read_when(
                 stdout,

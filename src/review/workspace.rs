@@ -295,7 +295,18 @@ fn is_committed(top: &Path, head: &str, path: &Path) -> bool {
     git(top, &["cat-file", "-e", &format!("{head}:{name}")]).is_some()
 }
 
+/// Whether git could find a repository. Without one, no git is started to say so.
+fn may_be_in_repository(cwd: &Path) -> bool {
+    std::env::var_os("GIT_DIR").is_some()
+        || cwd
+            .ancestors()
+            .any(|dir| dir.join(".git").symlink_metadata().is_ok())
+}
+
 fn git_census(cwd: &Path) -> Option<Census> {
+    if !may_be_in_repository(cwd) {
+        return None;
+    }
     let top = PathBuf::from(line(git(cwd, &["rev-parse", "--show-toplevel"])?)?);
     let head = head(&top);
     let status = [
@@ -384,19 +395,22 @@ fn git(dir: &Path, args: &[&str]) -> Option<Vec<u8>> {
         .spawn()
         .ok()?;
     let stdout = child.stdout.take()?;
-    let reader = std::thread::spawn(move || {
+    let (sender, output) = crossbeam_channel::bounded(1);
+    std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout.take(MAX_OUTPUT + 1).read_to_end(&mut bytes);
-        (read.is_ok() && bytes.len() as u64 <= MAX_OUTPUT).then_some(bytes)
+        let whole = read.is_ok() && bytes.len() as u64 <= MAX_OUTPUT;
+        let _ = sender.send(whole.then_some(bytes));
     });
     let until = Instant::now() + GIT_WAIT;
+    let bytes = output.recv_timeout(GIT_WAIT).ok().flatten();
+    // With its output ended, git is about to exit.
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < until && !reader.is_finished() => {
-                std::thread::sleep(Duration::from_millis(2));
+            Ok(None) if bytes.is_some() && Instant::now() < until => {
+                std::thread::sleep(Duration::from_micros(200));
             }
-            Ok(None) if reader.is_finished() => break child.wait().ok()?,
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -404,7 +418,7 @@ fn git(dir: &Path, args: &[&str]) -> Option<Vec<u8>> {
             }
         }
     };
-    let bytes = reader.join().ok()??;
+    let bytes = bytes?;
     status.success().then_some(bytes)
 }
 
@@ -444,6 +458,21 @@ mod tests {
         std::fs::remove_file(dir.join("gone")).expect("removed");
         std::fs::create_dir(dir.join("sub")).expect("made");
         std::fs::write(dir.join("sub/new"), "new").expect("written");
+    }
+
+    #[test]
+    fn git_is_asked_wherever_it_could_find_a_repository() {
+        let (_keep, dir) = workspace();
+        let below = dir.join("a/b");
+        std::fs::create_dir_all(&below).expect("made");
+        assert!(!may_be_in_repository(&below));
+        // The work tree of a linked one has a file there.
+        std::fs::write(dir.join(".git"), "gitdir: elsewhere\n").expect("written");
+        assert!(may_be_in_repository(&dir));
+        assert!(may_be_in_repository(&below));
+        std::fs::remove_file(dir.join(".git")).expect("removed");
+        run(&dir, &["init", "-q"]);
+        assert!(matches!(census(&below), Census::Git { .. }));
     }
 
     #[test]
