@@ -11,35 +11,36 @@
 --
 -- The rooms, from the library to the screen, with their files (`init` is a room's entry point)
 --   bridge/      the library: native loads it and shuts it down (with the time limit at exit), init calls it, drain
---                dispatches its changes (how many and for how long at a time), events is the list of subscribers, redact
---                removes secrets, clock, paths, types is the contract
---   render/      pure: turns an entry into lines and marks. tool, message, markdown, todos, notice, diff, ansi; block and
---                fence are their building blocks, format writes numbers and times, icons has all signs including the
---                spinner frames; bisect
+--                dispatches its changes (how many and for how long at a time), events is the list of subscribers,
+--                redact removes secrets, clock, paths, types is the contract
+--   render/      pure: turns an entry into lines and marks. tool, message, markdown, todos, notice, diff, ansi; block
+--                and fence are their building blocks, format writes numbers and times, icons has all signs including
+--                the spinner frames; bisect
 --   colour/      highlights defines the groups; diff colours, glow; syntax, regex, markdown, queries compute colours,
 --                painter budgets the time; guard and parsers decide which text is safe to parse
 --   keys/        list has all actions and their keys; global has those after a prefix, help is `g?`
---   window/      code is the user's window, scratch has buffers to read, terminal; quiet opens and closes windows without
---                moving others
---   files/       text between agent, buffer and disk: serve (served, reply, put), changed and watch for the disk (loaded,
---                find, regular, write_guard), merge, conflicts and how they are resolved (resolve, difference); private
---                files, store is what persists across restarts
+--   window/      code is the user's window, scratch has buffers to read, terminal; quiet opens and closes windows
+--                without moving others
+--   files/       text between agent, buffer and disk: serve (served, reply, put), changed and watch for the disk
+--                (loaded, find, regular, write_guard), merge, conflicts and how they are resolved (resolve,
+--                difference); private files, store is what persists across restarts
 --   chat/        a chat: registry, sessions, buffers, handover, mksession, workspace, next (settings of new chats),
---                titles; its text: updates, transcript, positions, blocks, stream, rows and switch (the switcher), past,
---                found, manage, export, welcome; folds, entry_folds, regions, namespaces, redraw, tail (stays at the
---                end); its windows: layout, dress, foreign, winbar (the spinner's speed), statusline, progress; its keys:
---                links, places, outside, jump, code, output, subagent, image, pick, follow_agent
---   picker/      a list to choose from: telescope, fzf, snacks, mini, or `vim.ui.select`; shared is common to all of them
+--                titles; its text: updates, transcript, positions, blocks, stream, rows and switch (the switcher),
+--                past, found, manage, export, welcome; folds, entry_folds, regions, namespaces, redraw, tail (stays at
+--                the end); its windows: layout, dress, foreign, winbar (the spinner's speed), statusline, progress; its
+--                keys: links, places, outside, jump, code, output, subagent, image, pick, follow_agent
+--   picker/      a list to choose from: telescope, fzf, snacks, mini, or `vim.ui.select`; shared is common to all of
+--                them
 --   prompt/      the prompt: bar (around it), context, sources, symbols, listing, unsaved, limit (what is attached, and
---                how much of it), clipboard, dropped, paste (its label), reusable, slash, submit, sending, queue, draft,
---                history
+--                how much of it), clipboard, dropped, paste (its label), reusable, slash, submit, sending, queue,
+--                draft, history
 --   completion/  `/` and `@` in the prompt: items, companions; blink and cmp are the sources for these plugins
 --   decide/      decisions: init is the queue and its guard delay; card, frame, place, paint; permission (its keys and
 --                their order), question, plan, conflict; keys, chords, held, typed; rules, policy; todos (the panel);
 --                attention alerts a user who is looking elsewhere
 --   review/      what agents changed: marks in the code, list, keys, buffers, checkpoint, comment
---   agents/      presets, control, lookup, login, sign_in, account, approval, status, failure, welcome (when an agent is
---                missing), protocol_log
+--   agents/      presets, control, lookup, login, sign_in, account, approval, status, failure, welcome (when an agent
+--                is missing), protocol_log
 --   mcp/         `:CursorAgent mcp`: view, edit, cli
 --   cloud/       `:CursorAgent cloud`: dashboard, rows, conversation, new, watch, git, demo; client is the companion
 --                program, server its MCP counterpart, env the environment of both
