@@ -8,15 +8,15 @@
 
 ---@class cursor_agent.Tail
 ---@field private buf integer
----@field private places table<integer, integer|false>? by window: the cursor's line if it was pinned when the batch began
+---@field private places table<integer, integer|false>? by window: the cursor's line if pinned when the batch began
 ---@field private scrolled_at integer when windows were last scrolled
 ---@field private before integer line count when the batch began
 ---@field private bytes integer byte count when the batch began
 ---@field private base table<integer, integer> by window that is not pinned: line count when it stopped being so
 ---@field private size table<integer, integer> by such a window: byte count at that time
 ---@field private owed table<integer, integer> by window that could not be scrolled: the line its cursor was left on
----@field private hidden table<integer, cursor_agent.tail.Hidden> by window with a taller last line: the cursor position we set
----@field private put table<integer, integer[]> by window whose last line is taller than the window: the cursor position we set
+---@field private hidden table<integer, cursor_agent.tail.Hidden> by window whose bottom is covered
+---@field private put table<integer, integer[]> by window with a taller last line: the cursor position we set
 ---@field private full table<integer, boolean> by pinned window: whether text filled it when the batch began
 local Tail = {}
 Tail.__index = Tail

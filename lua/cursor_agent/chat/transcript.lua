@@ -317,7 +317,7 @@ function Transcript:dress(win)
   end
 end
 
----The last line with a message of its own: for a tool call its first line, as the others are details.
+---The last line that matters: of a tool call its first one, since the others are details.
 ---@return integer
 function Transcript:last_heading()
   local last = vim.api.nvim_buf_line_count(self.buf)
