@@ -19,7 +19,7 @@ local M = {}
 ---@field from (fun(with_subagent: boolean): string?)? who asks, unless that is obvious from what is in view
 ---@field body fun(width: integer, most: integer?): cursor_agent.render.Block lines beyond `most` are not visible
 ---@field hints cursor_agent.decide.Hint[]
----@field footer (fun(): string[])? in the border while the card is not entered: the keys that work in the current window
+---@field footer (fun(): string[])? in the border while not entered: the keys that work in the current window
 ---@field cursor integer? line of the body the cursor starts on; a list to choose from has one
 
 local ZINDEX = 45
