@@ -124,7 +124,7 @@ local function let_neovim_read(buf)
   end
 end
 
----Guards a buffer. Earlier autocommands are defined again, because the last of several decides.
+---Guards a buffer. Creates the autocommands again each time, because the last of several decides.
 ---@param buf integer
 ---@param for_good boolean
 function M.arm(buf, for_good)
