@@ -8,7 +8,7 @@
 ---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise; "waiting": in every buffer while a
 ---decision is on the screen; "global": in every buffer, after the prefix `keymaps.global`
 ---@field modes? table<cursor_agent.BufferKind, string[]> where they work; default Normal mode
----@field expr? fun(lhs: string): boolean|string whether the key triggers this action at the cursor, or is itself, or is these keys
+---@field expr? fun(lhs: string): boolean|string whether the key triggers this action here; or the keys it stands for
 ---@field interrupts? boolean its key is CTRL-C, which interrupts a busy Neovim and with it any `<Cmd>` that the key stands for
 
 ---Rows of the cursor's line up to the cursor, and in total.
