@@ -86,7 +86,7 @@ end
 ---@param first integer
 ---@param old string[] the previous lines
 ---@param count integer number of current lines
----@param col integer? where in the first line it begins, where that is known
+---@param col integer? where in the first line it begins, if known
 local function collapse(prompt, first, old, count, col)
   local tree = vim.api.nvim_buf_call(prompt.buf, vim.fn.undotree)
   if tree.seq_cur ~= tree.seq_last then
@@ -95,7 +95,7 @@ local function collapse(prompt, first, old, count, col)
   end
   local lines = vim.api.nvim_buf_get_lines(prompt.buf, first, first + count, false)
   if #lines ~= count or not is_large(old, lines, config.get().prompt.paste_lines) then
-    -- It was taken away meanwhile.
+    -- It was removed meanwhile.
     return
   end
   local head, tail = around(old, lines, col)
@@ -118,7 +118,7 @@ local function collapse(prompt, first, old, count, col)
   prompt:refresh()
 end
 
----Looks for pastes in what is put into a prompt.
+---Watches for pastes into a prompt.
 ---@param prompt cursor_agent.Prompt
 function M.watch(prompt)
   local shown = { "" } ---@type string[] the lines as last seen, to tell what a paste added
@@ -133,7 +133,7 @@ function M.watch(prompt)
       shown = vim.list_extend(lines, shown, last + 1)
       local limit = config.get().prompt.paste_lines
       if prompt.setting or limit == 0 then
-        -- Sent, or replaced by another text: what was pasted is not there any more.
+        -- Sent, or replaced with another text: the pasted text is no longer there.
         pending = nil
         return
       end
