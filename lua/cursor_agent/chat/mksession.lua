@@ -6,8 +6,8 @@ local layout = require("cursor_agent.chat.layout")
 
 local M = {}
 
----@type table<string, { buf: integer, name: string }> by stem of the name: chat buffers that were renamed while a session
----file is read
+---@type table<string, { buf: integer, name: string }> by stem of the name: chat buffers renamed while a session file
+---is read
 local aside = {}
 
 ---Restores the buffers' names.
