@@ -1,11 +1,11 @@
 -- Installs the library; plugin managers run this after an install or an update.
 --
--- lazy.nvim runs it in a coroutine by itself. Elsewhere: `nvim -l build.lua`, or `dofile` with its path.
+-- lazy.nvim runs it in a coroutine. Elsewhere: `nvim -l build.lua`, or `dofile` with its path.
 
 local here = assert(debug.getinfo(1, "S")).source --[[@as string]]
 local root = vim.fs.dirname(vim.fn.fnamemodify(here:sub(2), ":p"))
 
--- The plugin may not be on the runtimepath yet, or another version of it may be: these files are taken by path.
+-- The plugin may not be on the runtimepath yet, or another version of it may be, so load these files by path.
 local names = {} ---@type string[]
 local function take(name, path)
   names[#names + 1] = name
@@ -23,7 +23,7 @@ for _, name in ipairs(names) do
 end
 
 local function run()
-  -- After an update, in a Neovim that has used the version before.
+  -- True after an update in a Neovim that has already used the previous version.
   return steps.success(steps.install(root), vim.g.cursor_agent_started == true)
 end
 

@@ -6,11 +6,11 @@ end
 vim.g.loaded_cursor_agent = true
 
 if package.loaded["cursor_agent_handover"] then
-  -- Loaded again: chats that live on are taken over.
+  -- Reloaded: take over chats that are still alive.
   require("cursor_agent")
 end
 
--- Before 'autochdir' can change it; where this is loaded later the shell's word has to do.
+-- Recorded before 'autochdir' can change it; when the plugin is loaded later, use the shell's PWD.
 vim.g.cursor_agent_started_in = vim.v.vim_did_enter == 1 and vim.env.PWD or vim.uv.cwd()
 
 vim.api.nvim_create_user_command("CursorAgent", function(args)
@@ -25,7 +25,7 @@ end, {
   end,
 })
 
--- The names are repeated here so that mapping them costs no `require`; a test compares them with `actions.lua`.
+-- The names are repeated here so that mapping them needs no `require`; a test compares them with `actions.lua`.
 local anywhere = {
   "accept",
   "add-context",
@@ -78,7 +78,7 @@ local anywhere = {
   "undo-all",
 }
 
--- What makes sense in windows of the plugin only.
+-- Only useful in the plugin's own windows.
 local inside = {
   "apply-code",
   "attach-image",
@@ -177,7 +177,7 @@ local function map(mode, names)
 end
 
 map("", anywhere)
--- Nothing is typed before Neovim has started: these need not take part of that time.
+-- No key can be typed before Neovim has started, so keep these out of the startup time.
 vim.schedule(function()
   map("", inside)
   map("i", anywhere)
@@ -189,11 +189,11 @@ vim.schedule(function()
   end
 end)
 
--- A chat that `:mksession` wrote down comes back where it is still there; else its windows are closed again.
+-- A chat saved by `:mksession` comes back if it still exists; otherwise its windows are closed.
 vim.api.nvim_create_autocmd("SessionLoadPost", {
   group = vim.api.nvim_create_augroup("cursor_agent_session", {}),
   desc = "cursor-agent: bring chats back into their windows, and drop windows of a former Neovim",
-  -- The windows get the options of a chat by an event of theirs.
+  -- Chat windows get their options from an autocommand.
   nested = true,
   callback = function()
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
@@ -205,8 +205,8 @@ vim.api.nvim_create_autocmd("SessionLoadPost", {
   end,
 })
 
--- In which state of its file a buffer was loaded or written: a change an agent makes is told from yours by it, and may come
--- before anything else of this is loaded.
+-- Records the state of the file a buffer was loaded from or written to, to tell an agent's changes from yours. An
+-- agent's change may come before any other part of the plugin is loaded.
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost" }, {
   group = vim.api.nvim_create_augroup("cursor_agent_loaded", {}),
   desc = "cursor-agent: take note of the state of a file",

@@ -1,4 +1,4 @@
--- What each action does, by the name `keys/list.lua` gives it: for the `<Plug>` mappings and the keys of our buffers.
+-- What each action does, by its name in `keys/list.lua`: for the `<Plug>` mappings and the keys in our buffers.
 
 local chats = require("cursor_agent.chat.registry")
 local notify = require("cursor_agent.notify")
@@ -19,7 +19,7 @@ local function with_chat(work)
   end
 end
 
----Runs a call of the library for the current chat.
+---Calls a library function for the current chat.
 ---@param name "cancel"|"retry"
 ---@return fun()
 local function bridge(name)
@@ -28,7 +28,7 @@ local function bridge(name)
   end)
 end
 
----Runs what a person asked for, who may have to choose first.
+---Opens a chat the way a key or command does: the user may have to pick an agent first.
 ---@param name "open"|"toggle"|"new"
 ---@return fun()
 local function pick(name)
@@ -50,7 +50,7 @@ local function call(module, name, ...)
   end)
 end
 
----A key of a window that shows a decision.
+---A key in a window that shows a decision.
 ---@param name string
 ---@return fun(lhs: string?)
 local function decide(name)
@@ -59,7 +59,7 @@ local function decide(name)
   end
 end
 
----A key of the log's window.
+---A key in the log window.
 ---@param name "show_message"|"choose_method"|"ask_and_save"|"refresh"
 ---@return fun()
 local function of_log(name)
@@ -79,7 +79,7 @@ local function hunk(name, step)
   end
 end
 
----The lines that are selected, and Visual mode ended; nothing otherwise.
+---The first and last selected line; ends Visual mode. Nil when nothing is selected.
 ---@return integer? first
 ---@return integer? last
 local function selected()
@@ -91,7 +91,7 @@ local function selected()
   return math.min(first, last), math.max(first, last)
 end
 
----Decides undecided changes: those under the cursor or selected, of the file, or all.
+---Decides pending changes: those under the cursor or selected, those of the file, or all.
 ---@param name "keep_here"|"undo_here"
 ---@param what "hunk"|"file"|"turn"|"all"
 ---@return fun()
@@ -101,7 +101,7 @@ local function hunks(name, what)
   end
 end
 
----A key of the list of undecided changes.
+---A key in the list of undecided changes.
 ---@param name "go"|"decide"|"comment"|"close"
 ---@param ... any
 ---@return fun()
@@ -112,7 +112,7 @@ local function in_list(name, ...)
   end
 end
 
----A key of the list of MCP servers.
+---A key in the list of MCP servers.
 ---@param name "open"|"enable"|"disable"|"login"|"tools"|"refresh"
 ---@return fun()
 local function in_mcp(name)
@@ -121,7 +121,7 @@ local function in_mcp(name)
   end
 end
 
----A key of the cloud agents' dashboard.
+---A key in the cloud agents' dashboard.
 ---@param verb string
 ---@return fun()
 local function in_cloud(verb)
@@ -130,7 +130,7 @@ local function in_cloud(verb)
   end
 end
 
----A filter of the dashboard.
+---A filter in the dashboard.
 ---@param name "state"|"repo"|"text"
 ---@return fun()
 local function filter_cloud(name)
@@ -139,7 +139,7 @@ local function filter_cloud(name)
   end
 end
 
----Something of the dashboard that concerns no single agent.
+---A dashboard action that is not about a single agent.
 ---@param name "open"|"set_filter"|"toggle_archived"|"refresh"|"close"
 ---@return fun()
 local function of_dashboard(name)
@@ -158,7 +158,7 @@ local function edit_mcp(which)
   end
 end
 
----A key pressed anywhere.
+---A key that works in any window.
 ---@param verdict "accept"|"reject"
 ---@return fun(lhs: string?)
 local function pressed(verdict)
@@ -349,7 +349,7 @@ local DOES = {
   end,
 }
 
----The actions there are, in the order `g?` lists them, each with what it does.
+---All actions, in the order `g?` lists them, each with its description.
 M.list = vim.tbl_map(function(action)
   return vim.tbl_extend("error", action, { run = assert(DOES[action.name], action.name) })
 end, require("cursor_agent.keys.list"))

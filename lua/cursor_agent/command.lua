@@ -10,16 +10,16 @@ local M = {}
 
 ---@class (exact) cursor_agent.command.Args
 ---@field rest string what follows the subcommand, as typed
----@field words string[] the same as words
+---@field words string[] `rest` split into words
 ---@field bang boolean
----@field first integer? of the range, when one was given
+---@field first integer? first line of the range, if one was given
 ---@field last integer?
 
 ---@class (exact) cursor_agent.Subcommand
 ---@field desc string
 ---@field run fun(args: cursor_agent.command.Args): any, string?
----@field words? integer how many may follow it; nil: any, it is text or a path
----@field complete? fun(words: string[]): string[] candidates for the last of the words
+---@field words? integer the most words it takes; nil: any number (text or a path)
+---@field complete? fun(words: string[]): string[] candidates for the last word
 
 ---@return cursor_agent.Chat?
 local function current()
@@ -332,7 +332,7 @@ M.subcommands = {
       for _, word in ipairs(args.words) do
         local name = (word:gsub("^@", ""))
         if name == "clipboard" then
-          -- What is on it now: something else may be there when the prompt is sent.
+          -- Read now: the clipboard may hold something else by the time the prompt is sent.
           require("cursor_agent.prompt.clipboard").attach(chat)
         else
           local named, problem = context.resolve(name, chat.cwd)
@@ -530,9 +530,9 @@ function M.names()
   return names
 end
 
----What a subcommand says to more words than it takes.
+---The message for a subcommand that got more words than it takes.
 ---@param name string
----@param count integer it takes
+---@param count integer how many it takes
 ---@param words string[]
 ---@return string
 local function too_many(name, count, words)
@@ -550,7 +550,7 @@ function M.run(args)
     require("cursor_agent.chat.handover").take()
   end
   local name, rest = args.args:match("^(%S*)%s*(.-)%s*$")
-  -- `:CursorAgent close!` is what one types as well.
+  -- People also type `:CursorAgent close!`.
   local plain = name and name:match("^(%a+)!$")
   if plain and M.subcommands[plain] then
     name = plain

@@ -11,7 +11,7 @@ local M = {}
 ---@field type cursor_agent.config.Type
 ---@field default any
 ---@field doc string
----@field choices? string[] of a string
+---@field choices? string[] for a string
 
 ---@param path string
 ---@param type cursor_agent.config.Type
@@ -23,7 +23,7 @@ local function field(path, type, default, doc, choices)
   return { path = path, type = type, default = default, doc = doc, choices = choices }
 end
 
----Every option there is, in the order the help lists them.
+---Every option, in the order the help lists them.
 ---@type cursor_agent.config.Field[]
 M.schema = {
   field("agent", "string", "cursor", "The agent for new chats: an entry of `agents`."),
@@ -299,7 +299,7 @@ M.schema = {
   field("keymaps.code.*", "keys", nil, "Keys in files with undecided changes, by action; false for none. See `g?`."),
 }
 
----What an option without a default may look like, in Lua.
+---An example value, in Lua, for each option without a default.
 ---@type table<string, string>
 M.examples = {
   ["agents.*.command"] = '{ "agent", "acp" }',
@@ -564,7 +564,7 @@ local TYPES = {
   },
 }
 
----A node of the schema as a tree: either a field, or names that lead on.
+---A node of the schema tree: either a field, or names that lead further down.
 ---@class cursor_agent.config.Node
 ---@field field? cursor_agent.config.Field
 ---@field names? table<string, cursor_agent.config.Node>
@@ -590,14 +590,14 @@ local function schema_tree()
   return tree
 end
 
----The name most like a wrong one, when there is one close enough to have been meant.
+---The known name most similar to a wrong one, if any is close enough to be a typo.
 ---@param wrong string
 ---@param names string[]
 ---@return string?
 local function nearest(wrong, names)
   local best, least = nil, 3
   for _, name in ipairs(names) do
-    -- Letters to change, insert or take out, row by row.
+    -- Edit distance, row by row.
     local row = {} ---@type integer[]
     for j = 0, #name do
       row[j] = j
@@ -617,7 +617,7 @@ local function nearest(wrong, names)
   return best
 end
 
----The names that may stand where the schema takes any; nil where any will do. Loaded only when something stands there.
+---The names allowed where the schema takes any key; nil where every name is fine. Loaded only when such a key is set.
 ---@param path string
 ---@return table<string, any>?
 local function known_names(path)
@@ -631,7 +631,7 @@ local function known_names(path)
   return names
 end
 
----What other clients of the protocol call things, by where they stand; here is what to write instead.
+---What other ACP clients call their options, by the table they are in, with what to write here instead.
 ---@type table<string, table<string, string>>
 local FOREIGN = {
   [""] = {
@@ -657,10 +657,10 @@ local FOREIGN = {
   },
 }
 
----What was probably meant by a name that is unknown.
+---What an unknown name probably meant.
 ---@param name any
----@param path string of the table it stands in
----@param names table<string, any> what is known there
+---@param path string path of the table it is in
+---@param names table<string, any> names known there
 ---@return string
 local function meant_instead(name, path, names)
   if type(name) ~= "string" then
@@ -679,8 +679,8 @@ end
 
 ---Checks options against the schema.
 ---@param opts any
----@return table clean what is right
----@return string[] problems one line each, by key path
+---@return table clean the valid options
+---@return string[] problems one line each, with the key path
 function M.check(opts)
   local problems = {} ---@type string[]
 
@@ -739,7 +739,7 @@ function M.check(opts)
   return clean or {}, problems
 end
 
----How a wrong value is named in a message. What may be a secret is named by its type alone.
+---Describes a wrong value in a message. A value that may be a secret is described by its type only.
 ---@param value any
 ---@param kind? cursor_agent.config.Type
 ---@return string
@@ -792,7 +792,7 @@ M.problems = {} ---@type string[] what is wrong with the options, for `:checkhea
 ---@field attention { notify: boolean, terminal: "off"|"bell"|"osc9"|"osc777" }
 ---@field keymaps { global: string|false|table<string, string|string[]|false> } | table<string, table<string, string|string[]|false>>
 
----Records options; reads them only to check them.
+---Stores options; validates them but does not apply anything.
 ---@param opts? table
 function M.setup(opts)
   given = opts
@@ -803,13 +803,13 @@ end
 
 local wrong_rules = false
 
----Whether a rule has a mistake: then no rule holds, and everything is asked.
+---Whether a rule has a mistake: then no rule applies and everything asks.
 ---@return boolean
 function M.has_wrong_rules()
   return wrong_rules
 end
 
----The options in force: defaults, then `vim.g.cursor_agent`, then what `setup` was given.
+---The effective options: defaults, then `vim.g.cursor_agent`, then what was passed to `setup`.
 ---@return cursor_agent.Config
 function M.get()
   if merged then
@@ -848,7 +848,8 @@ function M.get()
   for _, problem in ipairs(problems) do
     if problem:find("^option `policy`") then
       wrong_rules = true
-      -- With one rule gone the others may say more than the user meant: then none holds and everything is asked.
+      -- Without the broken rule the others may allow more than the user meant, so drop all of them and ask about
+      -- everything.
       config.policy = {}
     end
   end
@@ -860,7 +861,7 @@ function M.get()
   M.problems = problems
   merged = config
   if #problems > 0 then
-    -- Scheduled so that a `setup` in the middle of start-up does not stop it with a message to confirm.
+    -- Scheduled so that `setup` does not interrupt start-up with a message to confirm.
     vim.schedule(function()
       require("cursor_agent.notify").once(table.concat(problems, "\n  "), "warn")
     end)
@@ -886,7 +887,7 @@ function M.agent(name)
   return agent, name
 end
 
----What to call an agent.
+---The display name of an agent.
 ---@param name string
 ---@return string
 function M.agent_title(name)
@@ -894,7 +895,7 @@ function M.agent_title(name)
   return agent and agent.title or name
 end
 
----Whether an agent is Cursor's CLI itself, not what plays it.
+---Whether an agent is Cursor's CLI itself, not the demo that imitates it.
 ---@param name string
 ---@return boolean
 function M.is_cursor(name)

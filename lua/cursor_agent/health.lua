@@ -1,4 +1,4 @@
--- `:checkhealth cursor_agent`: what is missing or wrong, each with the step that fixes it.
+-- `:checkhealth cursor_agent`: what is missing or wrong, each with how to fix it.
 
 require("cursor_agent.parts")
 
@@ -6,7 +6,7 @@ local M = {}
 
 local redact = require("cursor_agent.bridge.redact")
 
----`vim.health`, with secrets taken out of every line. A report is made to be shown to others.
+---`vim.health`, with secrets removed from every line: people share these reports.
 local health = setmetatable({}, {
   __index = function(_, name)
     return function(text, advice)
@@ -20,10 +20,10 @@ local health = setmetatable({}, {
   end,
 })
 
--- Cursor's settings file is waited for this long.
+-- How long to wait for Cursor's settings file.
 local SETTINGS_MS = 2000
 
--- An agent that is asked for its version or login has this long; some start a whole runtime first.
+-- How long an agent may take to print its version or login; some start a whole runtime first.
 local ASK_MS = 10000
 
 ---@param path string
@@ -126,10 +126,10 @@ local function check_options()
   end
 end
 
----Starts a program whose output is wanted later, so that all of them run at once.
+---Starts a program and returns a function that collects its output, so that all of them run in parallel.
 ---@param command string[]?
 ---@param env? table<string, string>
----@return fun(): string? output of both streams, or nil when it could not be run or did not end
+---@return fun(): string? output of both streams, or nil if it could not be run or did not exit
 local function ask(command, env)
   if not command or vim.fn.executable(command[1]) == 0 then
     return function() end
@@ -189,7 +189,7 @@ local function check_login(chosen, check)
   end
 end
 
----What Cursor asks before it acts. The file is read elsewhere; a disk that does not answer is not waited for.
+---What Cursor asks before it acts. The file is read asynchronously, so a hanging disk does not block the report.
 ---@param check cursor_agent.health.Check
 local function check_approval(check)
   local approval = require("cursor_agent.agents.approval")
@@ -216,7 +216,7 @@ local function check_agents()
   local ready = bridge.load()
   local checks = {} ---@type cursor_agent.health.Check[]
   local names = vim.tbl_filter(function(name)
-    -- The same program as `cursor`, reported there.
+    -- Same program as `cursor`, which is reported already.
     return name ~= "cursor-headless" or name == chosen
   end, config.agent_names())
   for _, name in ipairs(names) do
@@ -242,7 +242,7 @@ local function check_agents()
     local command = redact.command(check.spec.command)
     local here = presets.is_installed(check.agent)
     local preset = presets.agents[check.name]
-    -- What the user wrote is meant to be there; a preset that is not installed is not missed.
+    -- A command the user configured should exist; a preset that is not installed is fine.
     local own = not preset or not vim.deep_equal(preset.command, check.agent.command)
     if here or is_chosen or own then
       health.start(("Agent %s%s"):format(check.name, is_chosen and " (used for new chats)" or ""))
@@ -344,7 +344,7 @@ local function check_files()
   end
 end
 
----Plugins that are used when they are there: their module and what for.
+---Optional companion plugins: their module and what they are used for.
 local OPTIONAL = {
   { "render-markdown", "render-markdown.nvim", "draws headings and tables in the chat" },
   { "blink.cmp", "blink.cmp", "completes `/` and `@` in the prompt" },

@@ -1,49 +1,53 @@
--- The public interface: what commands, mappings and other people's configs call.
+-- The public interface: what commands, mappings and user configs call.
 --
--- The map. Each file opens with what it is for; `make lint` keeps it true that no module requires itself in a circle, that
--- only bridge/ holds the library, and that no room knows the top.
+-- The map. Each file starts with its purpose. `make lint` checks that modules do not require each other in a cycle,
+-- that only bridge/ holds the library, and that no room requires the top.
 --
 -- The top
 --   init         this file                            command   `:CursorAgent {subcommand}`
 --   config       the options, their checks, defaults  actions   what each action does, by name
 --   notify       every message to the user            health    `:checkhealth cursor_agent`
---   parts        which part hears of which event: the only file that names them all
+--   parts        which part handles which event: the only file that names them all
 --
--- The rooms, from the library to the screen, with their files (`init` is what a room is called for)
---   bridge/      the library: native loads it and ends it (how long exit may take), init calls it, drain hands on what it tells
---                (how long and how much at once), events are who hears of what, redact takes out secrets, clock, paths, types is
---                the contract
---   render/      pure: an entry becomes lines and marks. tool, message, markdown, todos, notice, diff, ansi; block and fence are what
---                they are made of, format writes numbers and times, icons has all signs, the spinner's frames among them; bisect
---   colour/      highlights are the groups; diff colours, glow; syntax, regex, markdown, queries find colours, painter spends the
---                time for it; guard and parsers say which text is safe to parse
---   keys/        list has the actions there are and their keys; global are those after a prefix, help is `g?`
---   window/      code is the user's window, scratch buffers to read in, terminal; quiet opens and closes without moving others
---   files/       text between agent, buffer and disk: serve (served, reply, put), changed and watch on disk (loaded, find, regular,
---                write_guard), merge, conflicts and how they are resolved (resolve, difference); private files, store is what
---                outlives Neovim
---   chat/        a chat: registry, sessions, buffers, handover, mksession, workspace, next (what new ones start with), titles;
---                its text: updates, transcript, positions, blocks, stream, rows and switch (the switcher), past, found, manage,
---                export, welcome; folds, entry_folds, regions, namespaces, redraw, tail (stays at the end); its windows: layout,
---                dress, foreign, winbar (the spinner's speed), statusline, progress; what keys do in it: links, places, outside,
---                jump, code, output, subagent, image, pick, follow_agent
---   picker/      a list to choose from: telescope, fzf, snacks, mini, or `vim.ui.select`; shared is what all of them do
---   prompt/      the prompt: bar (around it), context, sources, symbols, listing, unsaved, limit (what is attached, how much of it),
---                clipboard, dropped, paste (its label), reusable, slash, submit, sending, queue, draft, history
+-- The rooms, from the library to the screen, with their files (`init` is a room's entry point)
+--   bridge/      the library: native loads it and shuts it down (with the time limit at exit), init calls it, drain
+--                dispatches its changes (how many and for how long at a time), events is the list of subscribers,
+--                redact removes secrets, clock, paths, types is the contract
+--   render/      pure: turns an entry into lines and marks. tool, message, markdown, todos, notice, diff, ansi; block
+--                and fence are their building blocks, format writes numbers and times, icons has all signs including
+--                the spinner frames; bisect
+--   colour/      highlights defines the groups; diff colours, glow; syntax, regex, markdown, queries compute colours,
+--                painter budgets the time; guard and parsers decide which text is safe to parse
+--   keys/        list has all actions and their keys; global has those after a prefix, help is `g?`
+--   window/      code is the user's window, scratch has buffers to read, terminal; quiet opens and closes windows
+--                without moving others
+--   files/       text between agent, buffer and disk: serve (served, reply, put), changed and watch for the disk
+--                (loaded, find, regular, write_guard), merge, conflicts and how they are resolved (resolve,
+--                difference); private files, store is what persists across restarts
+--   chat/        a chat: registry, sessions, buffers, handover, mksession, workspace, next (settings of new chats),
+--                titles; its text: updates, transcript, positions, blocks, stream, rows and switch (the switcher),
+--                past, found, manage, export, welcome; folds, entry_folds, regions, namespaces, redraw, tail (stays at
+--                the end); its windows: layout, dress, foreign, winbar (the spinner's speed), statusline, progress; its
+--                keys: links, places, outside, jump, code, output, subagent, image, pick, follow_agent
+--   picker/      a list to choose from: telescope, fzf, snacks, mini, or `vim.ui.select`; shared is common to all of
+--                them
+--   prompt/      the prompt: bar (around it), context, sources, symbols, listing, unsaved, limit (what is attached, and
+--                how much of it), clipboard, dropped, paste (its label), reusable, slash, submit, sending, queue,
+--                draft, history
 --   completion/  `/` and `@` in the prompt: items, companions; blink and cmp are the sources for these plugins
---   decide/      decisions: init is the queue and its guard delay; card, frame, place, paint; permission (its keys and their order),
---                question, plan, conflict; keys, chords, held, typed; rules, policy; todos (the panel); attention calls the user
---                who looks elsewhere
+--   decide/      decisions: init is the queue and its guard delay; card, frame, place, paint; permission (its keys and
+--                their order), question, plan, conflict; keys, chords, held, typed; rules, policy; todos (the panel);
+--                attention alerts a user who is looking elsewhere
 --   review/      what agents changed: marks in the code, list, keys, buffers, checkpoint, comment
---   agents/      presets, control, lookup, login, sign_in, account, approval, status, failure, welcome (when one is missing),
---                protocol_log
+--   agents/      presets, control, lookup, login, sign_in, account, approval, status, failure, welcome (when an agent
+--                is missing), protocol_log
 --   mcp/         `:CursorAgent mcp`: view, edit, cli
---   cloud/       `:CursorAgent cloud`: dashboard, rows, conversation, new, watch, git, demo; client is the companion program, server
---                the one for MCP, env what both are given
+--   cloud/       `:CursorAgent cloud`: dashboard, rows, conversation, new, watch, git, demo; client is the companion
+--                program, server its MCP counterpart, env the environment of both
 --   install/     how the library gets to the user: steps, release, platform, download, sha256, probe, task
 --
--- `session` is a chat's key (a number) or the agent's session id (a string); without it the current tab's chat is meant.
--- A call that cannot do what it was asked returns nil and a message; it never raises for what a user can cause.
+-- `session` is a chat's key (a number) or the agent's session id (a string); by default the current tab's chat.
+-- A call that fails returns nil and a message; it never raises for anything a user can cause.
 
 require("cursor_agent.parts")
 
@@ -52,11 +56,11 @@ local M = {}
 ---@alias cursor_agent.Session cursor_agent.Key|string
 
 ---@class (exact) cursor_agent.OpenOpts
----@field agent? string for a chat that has to be made first
+---@field agent? string for a chat that has to be created
 ---@field cwd? string
 ---@field mode? string
----@field enter? boolean go to the prompt; true unless said otherwise
----@field position? "right"|"left"|"bottom"|"float"|"tab" instead of the option's
+---@field enter? boolean go to the prompt; default true
+---@field position? "right"|"left"|"bottom"|"float"|"tab" overrides the option
 
 ---@class (exact) cursor_agent.NewOpts
 ---@field agent? string an entry of `agents`
@@ -71,14 +75,14 @@ local M = {}
 ---@field context? (string|cursor_agent.Block)[] mentions such as "@src/parser.rs" or "@diff", or blocks
 ---@field open? boolean false: no window
 
----Takes chats over that an earlier load of the plugin has handed over, before anything is done with one.
+---Takes over chats that an earlier load of the plugin left behind. Call it before touching any chat.
 local function take_over()
   if package.loaded["cursor_agent_handover"] then
     require("cursor_agent.chat.handover").take()
   end
 end
 
----Runs a call that came from inside a fast event (a uv callback) as soon as the editor may be touched.
+---Lets a call made inside a fast event (a uv callback) run as soon as the editor may be touched.
 ---@generic F: function
 ---@param work F
 ---@return F
@@ -96,7 +100,7 @@ local function deferrable(work)
   end
 end
 
----Runs something on the chat that is meant.
+---Runs a function with the chat `session` refers to.
 ---@generic T
 ---@param session cursor_agent.Session?
 ---@param work fun(bridge: cursor_agent.Bridge, key: cursor_agent.Key): T?, string?
@@ -110,7 +114,7 @@ local function on_chat(session, work)
   return work(require("cursor_agent.bridge"), chat.key)
 end
 
----Records options. Optional; nothing is started.
+---Stores options. Optional; starts nothing.
 ---@param opts? table
 function M.setup(opts)
   local config = require("cursor_agent.config")
@@ -120,20 +124,20 @@ function M.setup(opts)
   end
 end
 
----Opens the chat of the current tab, or a new one, and goes to its prompt.
+---Opens the current tab's chat, or a new one, and goes to its prompt.
 ---@param opts? cursor_agent.OpenOpts
 ---@return cursor_agent.Key?, string?
 M.open = deferrable(function(opts)
   return require("cursor_agent.chat.sessions").open(opts)
 end)
 
----Takes the chat off the current tab. The session goes on.
+---Closes the chat's windows in the current tab. The session keeps running.
 ---@return boolean?, string?
 M.close = deferrable(function()
   return require("cursor_agent.chat.sessions").close()
 end)
 
----Opens the chat, or takes it off the current tab.
+---Opens the chat, or closes its windows in the current tab.
 ---@return cursor_agent.Key|boolean?, string?
 M.toggle = deferrable(function()
   return require("cursor_agent.chat.sessions").toggle()
@@ -146,7 +150,7 @@ M.new = deferrable(function(opts)
   return require("cursor_agent.chat.sessions").new(opts)
 end)
 
----Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
+---Sends a prompt, or queues it while a turn runs. Starts a chat if there is none.
 ---@param text string
 ---@param opts? cursor_agent.PromptOpts
 ---@return integer? number of the prompt; 0 while it waits for an attachment, such as a `@diff` from git
@@ -155,7 +159,7 @@ M.prompt = deferrable(function(text, opts)
   return require("cursor_agent.chat.sessions").prompt(text, opts)
 end)
 
----Sends the last prompt again, with what was attached to it: after a turn that failed.
+---Sends the last prompt again with its attachments, after a failed turn.
 ---@param session? cursor_agent.Session
 ---@return integer? number of the prompt
 ---@return string?
@@ -165,7 +169,7 @@ M.retry = deferrable(function(session)
   end)
 end)
 
----Stops the turn: decisions that wait are answered as cancelled, the text so far stays.
+---Stops the turn: open decisions are answered as cancelled, the text so far stays.
 ---@param session? cursor_agent.Session
 ---@return boolean?, string?
 M.cancel = deferrable(function(session)
@@ -206,16 +210,16 @@ M.set_option = deferrable(function(id, value, session)
   end)
 end)
 
----Past sessions: those stored here, those of Cursor's CLI, and what the agent of the current chat (or the one for new
----chats) lists, each once; live ones first, then newest first.
+---Past sessions: those stored here, those of Cursor's CLI, and those listed by the agent of the current chat (or the
+---default agent), without duplicates; live ones first, then newest first.
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
 ---@return boolean?, string?
 M.sessions = deferrable(function(callback)
   return require("cursor_agent.chat.past").list({}, callback)
 end)
 
----Finds the lines of stored conversations that hold a text: those of the current directory, of `opts.cwd`, or with
----`opts.all` of all. Without a capital letter in the text, case does not matter.
+---Finds the lines of stored conversations that contain a text: in the current directory, in `opts.cwd`, or with
+---`opts.all` everywhere. Ignores case unless the text has a capital letter.
 ---@param text string
 ---@param opts? cursor_agent.past.Opts
 ---@param callback fun(hits: cursor_agent.SearchHit[]?, message: string?)
@@ -224,7 +228,7 @@ M.search = deferrable(function(text, opts, callback)
   return require("cursor_agent.chat.past").search(text, opts, callback)
 end)
 
----Goes on with a past session.
+---Continues a past session.
 ---@param id string the agent's session id
 ---@param opts? cursor_agent.NewOpts
 ---@return cursor_agent.Key?, string?
@@ -259,7 +263,7 @@ function M.status(session)
   } --[[@as cursor_agent.Status]]
 end
 
----Decisions that wait for the user, oldest first.
+---Decisions that need the user, oldest first.
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.Decision[]?, string?
 function M.pending(session)
@@ -283,19 +287,19 @@ M.answer = deferrable(function(id, answer)
   return require("cursor_agent.decide").answer(id, answer)
 end)
 
----Accepts the decision that waits: allows once, or accepts the plan.
+---Accepts the open decision: allows once, or accepts the plan.
 ---@return boolean?, string?
 M.accept = deferrable(function()
   return require("cursor_agent.decide").accept()
 end)
 
----Rejects the decision that waits.
+---Rejects the open decision.
 ---@return boolean?, string?
 M.reject = deferrable(function()
   return require("cursor_agent.decide").reject()
 end)
 
----The conversation, nothing cut.
+---The conversation, in full.
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.Entry[]?, string?
 function M.transcript(session)
@@ -313,7 +317,7 @@ function M.changes(session)
   end)
 end
 
----What agents changed on disk and is undecided, by path and line.
+---Undecided changes that agents made on disk, by path and line.
 ---@param opts? { session: cursor_agent.Session?, path: string? }
 ---@return { id: integer, path: string, old: cursor_agent.ReviewLines, new: cursor_agent.ReviewLines, turn: integer, session_id: string? }[]?
 ---@return string?
@@ -329,7 +333,7 @@ M.keep = deferrable(function(opts)
   return require("cursor_agent.review").keep(opts)
 end)
 
----Undoes hunks: the old lines come back on disk and in the buffer; what is not saved stays, unsaved.
+---Undoes hunks: restores the old lines on disk and in the buffer; unsaved text stays unsaved.
 ---@param opts cursor_agent.review.Opts
 ---@return integer? count
 ---@return string?
@@ -337,14 +341,14 @@ M.undo = deferrable(function(opts)
   return require("cursor_agent.review").undo(opts)
 end)
 
----States to go back to, newest first: one before each prompt whose turn changed files.
+---States to restore, newest first: one before each prompt whose turn changed files.
 ---@param session? cursor_agent.Session
 ---@return cursor_agent.Checkpoint[]?, string?
 function M.checkpoints(session)
   return require("cursor_agent.review.checkpoint").list(session)
 end
 
----Brings files back to what they were at a checkpoint; `files` for some, `force` also for what you changed since.
+---Restores files to a checkpoint; `files` selects some, `force` includes what you have changed since.
 ---@param id string
 ---@param opts? { files: string[]?, force: boolean? }
 ---@return { restored: string[], kept: string[] }?, string?
@@ -359,13 +363,13 @@ function M.statusline()
   return require("cursor_agent.chat.statusline").text()
 end
 
----Called by lazy.nvim before it loads the plugin again: live chats stay alive, and the plugin takes them over when it is back.
+---Called by lazy.nvim before it reloads the plugin: live chats keep running, and the reloaded plugin takes them over.
 function M.deactivate()
   require("cursor_agent.chat.handover").give()
 end
 
 if package.loaded["cursor_agent_handover"] then
-  -- Not at once: `setup` comes first.
+  -- Deferred: `setup` comes first.
   vim.schedule(take_over)
 end
 

@@ -11,10 +11,10 @@ local LEVELS = {
   error = vim.log.levels.ERROR,
 }
 
----A longer message is cut: no person reads more of one.
+---Longer messages are cut.
 local MOST_BYTES = 8 * 1024
 
----This many lines of it go to `:messages`. Each costs a look at the screen.
+---At most this many lines go to `:messages`. Each costs a redraw.
 local MOST_PIECES = 24
 
 ---@alias cursor_agent.Level "info"|"warn"|"warning"|"error"
@@ -22,10 +22,10 @@ local MOST_PIECES = 24
 ---@type table<string, boolean>
 local said = {}
 
----Whether `vim.notify` is Neovim's own, which stops the user with "Press ENTER" when a message has more than one line.
----A plugin that replaced it may have done so before this file was read, so it is told by where it was written: what is
----built into Neovim has no path of a file, or none at all. One that is a table to be called (nvim-notify) is a plugin's, and
----so is a function that Neovim has wrapped for one (mini.notify: `vim.schedule_wrap`).
+---Whether `vim.notify` is Neovim's own, which stops the user with "Press ENTER" for a message of more than one line. A
+---plugin may have replaced it before this file was loaded, so look at where the function was defined: Neovim's built-in
+---Lua has no file path, or no source at all. A callable table (nvim-notify) belongs to a plugin, and so does a function
+---wrapped by `vim.schedule_wrap` (mini.notify).
 ---@param notify function|table
 ---@return boolean
 local function is_builtin(notify)
@@ -38,7 +38,7 @@ local function is_builtin(notify)
   return not is_wrapped and (info.source:match("^@vim/") ~= nil or info.source:match("^=?%?$") ~= nil)
 end
 
----A line in which long paths have only their beginning and their end, as far as it has to be shorter.
+---Shortens long paths in a line to their beginning and end, as far as needed to fit.
 ---@param line string
 ---@param room integer
 ---@return string
@@ -56,8 +56,8 @@ local function with_short_paths(line, room)
   return shorter
 end
 
----What is shown of a message of several lines, or of one too long: its beginning, and what to do about it, wherever in the
----message that stands. On a small screen what it says comes first.
+---What to show of a message that has several lines or is too long: its beginning, and the command that helps, wherever
+---in the message that is. On a small screen the message text has priority.
 ---@param text string the whole message
 ---@param line string its first line
 ---@param room integer
@@ -87,24 +87,24 @@ end
 local function show(text, level)
   local show_it = vim["notify"] ---@type fun(message: string, level: integer, opts: table)
   if not is_builtin(show_it) then
-    -- It may draw markdown.
+    -- The plugin may render markdown.
     local harmless = require("cursor_agent.colour.guard").harmless(text)
     if pcall(show_it, harmless, level, { title = "cursor-agent" }) then
       return
     end
-    -- One that fails keeps no message from the user, nor what shows it from going on.
+    -- If the plugin's notify fails, the user still gets the message and the caller continues.
   end
-  -- Not through Neovim's own `vim.notify`: from 0.11 on an error there is an exception of the command that caused it.
+  -- Not Neovim's own `vim.notify`: since 0.11 an error message there raises in the command that caused it.
   local hl = level == LEVELS.error and "ErrorMsg" or level == LEVELS.warn and "WarningMsg" or nil
-  -- A tab is wider than it counts, and a line that wraps makes Neovim wait for a key.
+  -- A tab is wider than its one character, and a wrapped line makes Neovim wait for a key.
   local lines = vim.split(text:gsub("\t", "  "), "\n", { plain = true })
   local room = math.max(math.min(vim.o.columns - 14, vim.v.echospace), 1)
   if #lines == 1 and format.width(text) < room then
     vim.api.nvim_echo({ { text, hl } }, true, {})
     return
   end
-  -- The whole goes to `:messages`, in pieces that never scroll the screen: that is when Neovim waits for a key. Then its
-  -- first line comes back.
+  -- All of it goes to `:messages`, in pieces that never scroll the screen, since scrolling makes Neovim wait for a key.
+  -- Then show the first line again.
   local pieces = 0
   for _, line in ipairs(lines) do
     repeat
@@ -125,7 +125,7 @@ end
 ---@param message string
 ---@param level? cursor_agent.Level
 function M.notify(message, level)
-  -- Secrets first: half of one looks like none.
+  -- Redact before cutting: half a secret is not recognized as one.
   local shown = require("cursor_agent.bridge.redact").text(message):sub(1, MOST_BYTES)
   local text = "cursor-agent: " .. shown:gsub("[%z\1-\8\11-\31\127]", format.caret)
   if vim.in_fast_event() then
@@ -147,13 +147,13 @@ function M.once(message, level)
   end
 end
 
----A user who waits for an answer is told after this long.
+---Warn a user who has been waiting for an answer this long.
 M.SLOW_MS = 10000
 
----Says so when an agent does not answer what a person has asked it. It may still do.
+---Warns when an agent does not answer something the user asked for. It may still answer later.
 ---@param agent string
 ---@param method string
----@return fun() answered to be called when it has
+---@return fun() answered call it when the answer arrives
 function M.unless_answered(agent, method)
   local timer = vim.defer_fn(function()
     local seconds = math.floor(M.SLOW_MS / 1000)
@@ -171,7 +171,7 @@ function M.unless_answered(agent, method)
   end
 end
 
----Shows why something could not be done, when a person asked for it by key or command.
+---Shows why something failed that the user asked for with a key or command.
 ---@generic T
 ---@param value T?
 ---@param message string?

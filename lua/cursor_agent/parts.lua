@@ -1,22 +1,22 @@
--- Joins the parts: which of them hears of which event, and in which order.
+-- Wires the parts together: which of them handles which event, and in which order.
 --
--- Whatever is used first (`init`, a command, a key, a completion source, `:checkhealth`) loads this file. It loads no part:
--- each is loaded by the first event that concerns it. This is the only file that may name any part there is.
+-- Whatever is used first (`init`, a command, a key, a completion source, `:checkhealth`) loads this file. It loads no
+-- part itself: the first event a part handles does. Only this file may name every part.
 
 local events = require("cursor_agent.bridge.events")
 local on = events.on
 
 local M = {}
 
--- A key was pressed.
+-- Key pressed.
 on("action", "cursor_agent.actions", "run")
 
--- The library is there.
+-- Library loaded.
 on("loaded", "cursor_agent.review", "on_loaded")
 on("loaded", "cursor_agent.chat.past", "on_loaded")
 on("loaded", "cursor_agent.decide.rules", "on_loaded")
 
--- What the library tells (`bridge/drain.lua` has the arguments).
+-- Changes from the library (`bridge/drain.lua` documents the arguments).
 on("append", "cursor_agent.chat.updates", "on_append")
 on("entry", "cursor_agent.chat.updates", "on_entry")
 on("status", "cursor_agent.chat.updates", "on_status")
@@ -30,7 +30,7 @@ on("reviewed", "cursor_agent.review", "on_reviewed")
 on("notify", "cursor_agent.notify", "notify")
 on("drained", "cursor_agent.chat.updates", "on_drained")
 
--- What the program for cloud agents tells.
+-- Messages from the cloud agents' companion program.
 on("cloud rows", "cursor_agent.cloud.dashboard", "on_rows")
 on("cloud asked", "cursor_agent.cloud.dashboard", "on_asked")
 on("cloud ended", "cursor_agent.cloud.dashboard", "on_ended")
@@ -38,10 +38,10 @@ on("cloud lost", "cursor_agent.cloud.watch", "lost")
 on("cloud gone", "cursor_agent.cloud.watch", "gone")
 on("cloud watched", "cursor_agent.chat.statusline", "set_cloud")
 
--- An mcp.json was saved.
+-- mcp.json saved.
 on("mcp saved", "cursor_agent.mcp", "changed")
 
--- A chat was made.
+-- Chat created.
 on("chat started", "cursor_agent.decide.attention", "setup")
 on("chat started", "cursor_agent.decide.typed", "setup")
 on("chat started", "cursor_agent.chat.mksession", "setup")
@@ -49,16 +49,16 @@ on("chat started", "cursor_agent.chat.foreign", "setup")
 on("chat started", "cursor_agent.agents.approval", "tell_once")
 on("chat started", "cursor_agent.chat.welcome", "on_started")
 
--- There is more than one chat: a card says which of them asks.
+-- A second chat exists: cards now say which chat asks.
 on("another chat", "cursor_agent.decide", "redraw")
 
--- An entry of a chat is new, or has changed.
+-- Chat entry added or changed.
 on("chat entry", "cursor_agent.chat.titles", "on_entry")
 on("chat entry", "cursor_agent.chat.welcome", "on_entry")
 on("chat entry", "cursor_agent.chat.follow_agent", "on_entry")
 on("chat entry", "cursor_agent.chat.image", "on_entry")
 
--- A chat has another status.
+-- Chat status changed.
 on("chat status", "cursor_agent.chat.titles", "on_status")
 on("chat status", "cursor_agent.agents.failure", "on_status")
 on("chat status", "cursor_agent.files.watch", "on_status")
@@ -69,14 +69,14 @@ on("chat status", "cursor_agent.chat.progress", "on_status")
 on("chat status", "cursor_agent.prompt", "on_status")
 on("chat status", "cursor_agent.prompt.queue", "refresh")
 
--- A file changed on disk, or was written, while an agent may be changing it.
+-- File changed on disk, or written, while an agent may be changing it.
 on("file changed", "cursor_agent.files", "changed")
 on("file written", "cursor_agent.files", "after_write")
 on("file read", "cursor_agent.files", "was_read")
 on("buffer in step", "cursor_agent.review", "changed")
 on("conflict changed", "cursor_agent.decide", "redraw")
 
--- A chat is gone.
+-- Chat gone.
 on("chat closed", "cursor_agent.files.watch", "on_closed")
 on("chat gone", "cursor_agent.chat.winbar", "redraw_others")
 
@@ -86,7 +86,7 @@ events.on_failure = function(event, problem)
   require("cursor_agent.notify").once(say:format(problem), "error")
 end
 
----Runs an action by name: what the `<Plug>` mappings and the keys of our buffers do.
+---Runs an action by name, for the `<Plug>` mappings and the keys in our buffers.
 ---@param name string
 ---@param lhs? string the key that was pressed
 function M.run(name, lhs)

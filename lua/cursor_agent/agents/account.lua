@@ -5,7 +5,7 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----Asks the agent for something and says how it went, once it has answered.
+---Sends the agent a request and reports how it went once it has answered.
 ---@param request integer?
 ---@param why string?
 ---@param answered fun() to be called then
@@ -28,7 +28,7 @@ local function tell(request, why, answered, done, failed)
   return true
 end
 
----Logs out, where the agent offers that.
+---Logs out, if the agent supports it.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.logout(chat)

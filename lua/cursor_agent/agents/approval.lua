@@ -6,10 +6,10 @@ local store = require("cursor_agent.files.store")
 
 local M = {}
 
----Where it is kept what the user was told.
+---Where we store what the user has been told.
 local TOLD = "cursor-approval"
 
----Reads the settings as an agent with these variables does, and calls back. The disk is not waited for.
+---Reads the settings as an agent with these variables would, and calls back. Does not wait for the disk.
 ---@param env table<string, string>?
 ---@param callback fun(config: cursor_agent.CliConfig?)
 function M.read(env, callback)
@@ -30,7 +30,7 @@ local function place(config)
   return vim.fn.fnamemodify(config.path, ":~")
 end
 
----What is asked, in one sentence, and what to do about it, in another.
+---One sentence on what Cursor asks, and one on how to change it.
 ---@param config cursor_agent.CliConfig
 ---@param headless? boolean nothing can be asked
 ---@return string
@@ -70,7 +70,7 @@ function M.settings(config)
   return ("%s: approvalMode %s, maxMode %s"):format(path, mode, config.max_mode and "on" or "off")
 end
 
----Tells what Cursor asks, once, in the first chat with it; again when the setting has changed.
+---Tells the user what Cursor asks, once, in the first chat with it; again when the setting has changed.
 ---@param chat cursor_agent.Chat
 function M.tell_once(chat)
   if not require("cursor_agent.config").is_cursor(chat.agent) then

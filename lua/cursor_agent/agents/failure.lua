@@ -1,4 +1,4 @@
--- Keeps the last failure of an agent on disk, for `:checkhealth` after a restart of Neovim.
+-- Stores an agent's last failure on disk, for `:checkhealth` after a restart of Neovim.
 
 local store = require("cursor_agent.files.store")
 
@@ -12,7 +12,7 @@ local NAME = "last-failure"
 ---@field message string as the user read it, with the last lines of stderr
 ---@field at integer seconds since 1970
 
----Keeps the failure of a session that has just failed.
+---Stores the failure of a session that has just failed.
 ---@param chat cursor_agent.Chat
 ---@param before cursor_agent.Status
 function M.on_status(chat, before)

@@ -1,4 +1,5 @@
--- Logs in to an agent by one of the ways it has: its own login in a terminal window, or one it does when it is asked to.
+-- Logs in to an agent with one of its methods: its own login command in a terminal, or one the agent performs on
+-- request.
 
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
@@ -8,11 +9,11 @@ local M = {}
 ---@class (exact) cursor_agent.login.Job
 ---@field name string of the agent
 ---@field chat cursor_agent.Chat?
----@field env table<string, string> what the agent runs in, its login does too: a proxy, another home
+---@field env table<string, string> the agent's environment, which its login needs too: a proxy, another home
 ---@field ways cursor_agent.Login[]
----@field refused boolean its last prompt was refused for want of a login
+---@field refused boolean its last prompt was refused because of a missing login
 
----What is left to do when a login failed.
+---What to do after a failed login.
 ---@param job cursor_agent.login.Job
 ---@param failed cursor_agent.Login
 ---@return string
@@ -114,7 +115,7 @@ local function ask(job)
   end)
 end
 
----The ways to log in to a chat's agent, or to the one for new chats.
+---The login methods of a chat's agent, or of the default one.
 ---@param chat cursor_agent.Chat?
 ---@return cursor_agent.login.Job
 local function look(chat)
@@ -122,7 +123,7 @@ local function look(chat)
   local spec = agent and require("cursor_agent.agents.presets").spec(name, agent)
   local ways = chat and chat.status.logins or {}
   if #ways == 0 and spec and spec.login_command then
-    -- The agent has not said which it has.
+    -- The agent has not listed its methods.
     local line = table.concat(spec.login_command, " ")
     ways = { { name = line, itself = false, command = spec.login_command, label = line } }
   end
@@ -130,7 +131,7 @@ local function look(chat)
   return { name = name, chat = chat, env = spec and spec.env or {}, ways = ways, refused = refused }
 end
 
----The names of the ways there are, for completion.
+---The names of the methods, for completion.
 ---@param chat cursor_agent.Chat?
 ---@return string[]
 function M.ids(chat)
@@ -141,9 +142,9 @@ function M.ids(chat)
   return ids
 end
 
----Logs in; where there are several ways, the user is asked which.
----@param chat cursor_agent.Chat? without one, the agent for new chats is logged in to
----@param id string? which way: its id or its name
+---Logs in; if there are several methods, asks which.
+---@param chat cursor_agent.Chat? default: the agent for new chats
+---@param id string? the method's id or name
 ---@return boolean?, string?
 function M.open(chat, id)
   local ready, why = bridge.load()

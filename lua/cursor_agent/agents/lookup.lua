@@ -5,7 +5,7 @@ local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
----The agent keeps running for this long after it was asked: what it answered may lead to a chat.
+---The agent keeps running for this long after a request: its answer may lead to a chat.
 local LINGER_MS = 60 * 1000
 
 ---@class (exact) cursor_agent.lookup.Open
@@ -24,7 +24,7 @@ local function close()
   open = nil
 end
 
----The key of an agent in the current directory, to ask it something.
+---A key of an agent in the current directory, to ask it something.
 ---@return cursor_agent.Key?, string? problem, string? agent
 function M.key()
   local ready, why = bridge.load()

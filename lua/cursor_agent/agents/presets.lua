@@ -51,8 +51,8 @@ local ADAPTER = root .. "/lib/cursor-agent-acp"
 -- Joins the client with an agent that is reached by WebSocket.
 local CONNECT = root .. "/lib/cursor-agent-connect"
 
--- Where Cursor's CLI is when it is not on the PATH as `agent`: older releases have only the other name, and a Neovim started from
--- a desktop may not have the directory it is installed in on its PATH.
+-- Where to find Cursor's CLI if it is not on the PATH as `agent`: older releases only have the other name, and a Neovim
+-- started from a desktop may lack its install directory on the PATH.
 local OTHER_PLACES = { "cursor-agent", "~/.local/bin/agent", "~/.local/bin/cursor-agent" }
 
 ---@type table<string, cursor_agent.Agent>
@@ -191,7 +191,7 @@ M.agents = {
   },
 }
 
----What installs an agent, in a shell.
+---The shell command that installs an agent.
 ---@type table<string, string>
 M.install_commands = {
   cursor = "curl https://cursor.com/install -fsS | bash",
@@ -215,7 +215,7 @@ M.install_commands = {
   ["fast-agent"] = "uv tool install fast-agent-acp",
 }
 
----What to know of an agent before relying on it, for `:checkhealth` and the help.
+---What to know about an agent before relying on it, for `:checkhealth` and the help.
 ---@type table<string, string>
 M.notes = {
   cursor = "Edits files without asking, and does not see unsaved text. Choosing a model also changes it in Cursor's own settings.",
@@ -244,7 +244,7 @@ M.notes = {
     .. 'package lack the program it starts: then `uv tool install fast-agent-mcp`, and `{ "fast-agent", "acp", "--model", "sonnet" }`.',
 }
 
----How an agent is logged in to, where its preset has no command for it.
+---How to log in to an agent whose preset has no command for it.
 ---@type table<string, string>
 M.logins = {
   cloud = "CURSOR_API_KEY",
@@ -252,8 +252,8 @@ M.logins = {
   codex = ":CursorAgent login",
 }
 
----What a session with an agent can do, as it said itself when it was tried: load a past session, list and resume them, fork one,
----take images.
+---What a session with an agent can do, according to the agent when tested: load a past session, list and resume them,
+---fork one, take images.
 ---@type table<string, string[]>
 M.abilities = {
   cursor = { "load", "list", "image" },
@@ -279,7 +279,7 @@ M.abilities = {
   ["fast-agent"] = { "load", "list", "resume", "image" },
 }
 
----Other plugins, and how the chat gets on with each.
+---Other plugins, and how the chat works with each.
 ---@type { name: string, how: string }[]
 M.companions = {
   { name = "blink.cmp", how = "gets the prompt's source, ranked above its own" },
@@ -297,12 +297,12 @@ M.companions = {
   { name = "conform.nvim", how = "can format edited files when a turn ends" },
 }
 
----Agents and what stands in one row of the help's table about each: name, command, install command, login, abilities.
+---The rows of the help's table of agents: name, command, install command, login, abilities.
 ---@return { name: string, command: string, install: string, login: string, can: string }[]
 function M.rows()
   local rows = {} ---@type { name: string, command: string, install: string, login: string, can: string }[]
   for name, agent in vim.spairs(M.agents) do
-    -- The programs of the plugin's own are shown without the directory it happens to be in.
+    -- Show the plugin's own programs without their directory.
     local function shown(command)
       return (table.concat(command, " "):gsub("^.*/lib/cursor%-agent%-", "lib/cursor-agent-"))
     end
@@ -317,7 +317,7 @@ function M.rows()
   return rows
 end
 
----Environment variables that make one way of logging in the right one.
+---Environment variables that select a login method.
 ---@type table<string, { [1]: string, [2]: string }[]>
 local KEYS = {
   codex = { { "OPENAI_API_KEY", "api-key" }, { "CODEX_API_KEY", "api-key" } },
@@ -325,12 +325,12 @@ local KEYS = {
   qwen = { { "OPENAI_API_KEY", "openai" } },
 }
 
----Where the logins are kept that were chosen among several.
+---Where we store which of several login methods was chosen.
 local CHOSEN = "logins"
 
 local chosen_before ---@type table<string, string>? by agent
 
----As they were when they were first asked for: an agent is told by how it is started, and must not become another one.
+---As they were on first use: an agent is identified by how it is started, which must not change.
 ---@return table<string, string>
 local function chosen()
   if not chosen_before then
@@ -342,7 +342,7 @@ local function chosen()
   return chosen_before
 end
 
----Keeps the login the user chose: the next Neovim uses it without asking.
+---Stores the login method the user chose: the next Neovim uses it without asking.
 ---@param name string
 ---@param id string
 function M.remember_login(name, id)
@@ -395,7 +395,7 @@ local function find_cli()
   return "agent"
 end
 
----The program to run, which may not be the one that is named.
+---The program to run, which may differ from the configured one.
 ---@param agent cursor_agent.Agent
 ---@return string
 function M.program(agent)
@@ -421,7 +421,7 @@ local function cli(agent)
   return find_cli()
 end
 
----Where an agent's program was found, and why that one; nil and what is missing otherwise.
+---Where an agent's program was found, and why that one; otherwise nil and what is missing.
 ---@param agent cursor_agent.Agent
 ---@return string? path, string why
 function M.found(agent)
@@ -441,7 +441,7 @@ function M.found(agent)
   return path, "neither `agent` nor `cursor-agent` is on your PATH"
 end
 
----Whether an agent's program is here; for the adapter, whether the CLI it drives is here too.
+---Whether an agent's program is installed; for the adapter, also the CLI it drives.
 ---@param agent cursor_agent.Agent
 ---@return boolean
 function M.is_installed(agent)
@@ -449,7 +449,7 @@ function M.is_installed(agent)
     and vim.fn.executable(cli(agent)) == 1
 end
 
----Whether Cursor's CLI is driven by its headless mode, where nothing can be asked.
+---Whether Cursor's CLI is driven in its headless mode, where nothing can be asked.
 ---@param agent cursor_agent.Agent
 ---@param status cursor_agent.Status? of a chat with it
 ---@return boolean
@@ -457,19 +457,19 @@ function M.is_headless(agent, status)
   return agent.command[1] == ADAPTER or agent.backend == "headless" or (status ~= nil and status.backend == "headless")
 end
 
----What is missing where an agent is not installed.
+---What is missing if an agent is not installed.
 ---@param agent cursor_agent.Agent
 ---@return string
 function M.missing_program(agent)
   return agent.command[1] == ADAPTER and vim.fn.executable(ADAPTER) == 0 and ADAPTER or cli(agent)
 end
 
----A command of an agent with the program that is really there. What the preset says of `agent` holds for `/opt/agent`
----as well, but not for a wrapper of another name.
+---A command of an agent with the program that was found. What the preset says about `agent` also holds for
+---`/opt/agent`, but not for a wrapper of another name.
 ---@param name string
 ---@param agent cursor_agent.Agent
 ---@param command string[]?
----@param flags? string[] the program's own, which stand before its subcommand
+---@param flags? string[] the program's own, which go before its subcommand
 ---@return string[]?
 local function resolve(name, agent, command, flags)
   if not command then
@@ -499,7 +499,7 @@ function M.version_command(name, agent)
   return resolve(name, agent, agent.version_command)
 end
 
----The flags of Cursor's CLI that stand before a subcommand.
+---The flags of Cursor's CLI that go before a subcommand.
 ---@param agent cursor_agent.Agent
 ---@return string[]
 local function flags_of(agent)
@@ -521,7 +521,7 @@ function M.status_command(name, agent)
   return resolve(name, agent, agent.status_command, flags_of(agent))
 end
 
----Cursor's CLI behind an agent as a command, with its own flags and what it takes to reach it: `ssh host agent`.
+---Cursor's CLI behind an agent as a command, with its own flags and any wrapper: `ssh host agent`.
 ---@param agent cursor_agent.Agent
 ---@return string[]
 function M.cli_command(agent)
@@ -550,7 +550,7 @@ local function headless(agent, flags)
   end
   vim.list_extend(command, agent.headless_args or {})
   local passed_on = vim.deepcopy(flags)
-  -- What stands before `acp` is the CLI's own.
+  -- What is before `acp` is the CLI's own.
   for i = 2, is_adapter and 0 or #agent.command do
     if agent.command[i] == "acp" or not vim.startswith(agent.command[2], "-") then
       break
@@ -573,7 +573,7 @@ local function is_acp_of_cli(agent)
   return vim.list_contains(agent.command, "acp") and (second == "acp" or (named and vim.startswith(second, "-")))
 end
 
----The command that reaches an agent with an address.
+---The command that connects to an agent by URL.
 ---@param agent cursor_agent.Agent
 ---@return string[]
 function M.connect_command(agent)
@@ -586,7 +586,7 @@ function M.connect_command(agent)
   return command
 end
 
----Directories here and where they are for an agent elsewhere, as the library compares them.
+---Local directories and their counterparts for a remote agent, in the form the library compares.
 ---@param paths table<string, string>?
 ---@return table<string, string>?
 local function mapped(paths)
@@ -600,7 +600,7 @@ local function mapped(paths)
   return clean
 end
 
----What the library needs to know to start an agent: everything of an `OpenSpec` but the session's own parts.
+---What the library needs to start an agent: an `OpenSpec` without the session's own parts.
 ---@param name string
 ---@param agent cursor_agent.Agent
 ---@return cursor_agent.OpenSpec

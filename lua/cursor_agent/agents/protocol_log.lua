@@ -1,4 +1,4 @@
--- `:CursorAgent log`: the messages exchanged with an agent, a row each, to filter, open and save for a replay.
+-- `:CursorAgent log`: the messages exchanged with an agent, one row each, to filter, open and save for a replay.
 
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
@@ -21,7 +21,7 @@ local GROUPS = {
 local function describe(row)
   local text = row.text:gsub("[%c]+", " ")
   if row.what ~= "text" then
-    -- What every message has says nothing about this one.
+    -- Strip what every message has.
     text = text:gsub('^{"jsonrpc":"2.0",', "{"):gsub('"method":"[^"]*",?', "", 1)
   end
   return ("%8.3f %s %-12s %-28s %s"):format(row.t, ARROWS[row.dir], row.what, row.method or "", text)
@@ -34,7 +34,7 @@ local function default_path(chat)
   return vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "cursor-agent", "logs", name)
 end
 
----Saves the log, secrets removed, one message a line.
+---Saves the log, secrets removed, one message per line.
 ---@param chat cursor_agent.Chat
 ---@param path string
 ---@return string? path
@@ -98,7 +98,7 @@ M.show_message = on_view(function(view)
   return true
 end)
 
----Lets the user choose a method, and shows the messages of that one.
+---Lets the user choose a method, and shows only its messages.
 M.choose_method = on_view(function(view)
   local ready = bridge.load()
   local seen, list = {}, { "all messages" }
@@ -130,7 +130,7 @@ M.ask_and_save = on_view(function(view)
   return true
 end)
 
----Shows what has come since.
+---Shows new messages.
 M.refresh = on_view(function(view)
   return M.open(view.chat, view.method)
 end)
@@ -165,7 +165,7 @@ function M.open(chat, method)
   end
   views[buf] = { chat = chat, method = method }
   vim.wo.wrap = false
-  -- One line has no room for both.
+  -- A window of one line has no room for both.
   vim.wo.winbar = vim.api.nvim_win_get_height(0) > 1
       and " protocol log  <CR> whole message · f filter · s save · r refresh · q close · g? keys%<"
     or ""
@@ -174,7 +174,7 @@ function M.open(chat, method)
     vim.api.nvim_buf_set_extmark(buf, NS, i - 1, 9, { end_col = 54, hl_group = GROUPS[row.what], strict = false })
   end
   vim.api.nvim_win_set_cursor(0, { #rows, 0 })
-  -- As many rows in sight as fit: a filter may have left few.
+  -- Show as many rows as fit: a filter may have left few.
   vim.cmd("normal! zb")
   return true
 end

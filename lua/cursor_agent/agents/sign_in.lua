@@ -1,4 +1,4 @@
--- Describes how an agent is signed in: by a key, a token or a login, and what its status command says.
+-- Describes how an agent is signed in: with a key, a token or a login, and what its status command says.
 
 local bridge = require("cursor_agent.bridge")
 local config = require("cursor_agent.config")
@@ -13,7 +13,7 @@ local M = {}
 function M.describe(given, name, agent)
   local source ---@type string
   if given.place == "arguments" then
-    -- The option last: what follows one is taken for its secret.
+    -- The option comes last: what follows one is taken for its secret.
     source = ("`agents.%s.command` has `%s`"):format(name, given.name)
   elseif given.place == "options" then
     local option = given.kind == "key" and "api_key" or "auth_token"
@@ -46,7 +46,7 @@ function M.is_signed_out(said)
   return (said:find("not logged in", 1, true) or said:find("unauthenticated", 1, true)) ~= nil
 end
 
----What the status command says beside a key, explained where the two seem to disagree.
+---What the status command says besides a key, explained if the two seem to disagree.
 ---@param command string[]
 ---@param said string?
 ---@param given cursor_agent.SignIn

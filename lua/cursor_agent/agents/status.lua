@@ -12,12 +12,12 @@ local sign_in = require("cursor_agent.agents.sign_in")
 
 local M = {}
 
----The agent's own status command has this long.
+---Time limit of the agent's own status command.
 local ASK_MS = 10000
 
 local WIDTH = 12
 
----What the buffer shows; what has to be asked for comes later.
+---What the buffer shows; what has to be requested comes later.
 ---@class (exact) cursor_agent.status.Facts
 ---@field name string of the agent
 ---@field agent cursor_agent.Agent
@@ -72,7 +72,7 @@ local function add_sign_in(lines, facts)
   end
 end
 
----How Cursor's CLI is driven; nil where there is no choice.
+---How Cursor's CLI is driven; nil if there is no choice.
 ---@param facts cursor_agent.status.Facts
 ---@return string?
 local function backend_of(facts)
@@ -157,7 +157,7 @@ local function compose(facts)
   local status = facts.status
   add(lines, "Agent", ("%s, %s"):format(facts.name, status and status.state or "no chat in this tab"))
   local ready = bridge.is_loaded()
-  -- The library knows what is a secret; without a chat only the program is shown.
+  -- The library knows what is secret; without a chat show only the program.
   if facts.agent.url then
     add(lines, "Address", facts.agent.url)
   else
@@ -198,7 +198,7 @@ local function compose(facts)
   add_running(lines, facts)
   add_sessions(lines)
   add_sizes(lines, facts)
-  -- It is made to be shown to others.
+  -- People share this report.
   return vim.tbl_map(redact.text, lines)
 end
 
@@ -234,7 +234,7 @@ local function places_of(spec)
   return places
 end
 
----Runs a command that says something, and calls back with it; nil where it does not.
+---Runs a command and calls back with its output; nil if there is none.
 ---@param command string[]
 ---@param facts cursor_agent.status.Facts
 ---@param callback fun(said: string?)

@@ -8,10 +8,10 @@ local presets = require("cursor_agent.agents.presets")
 
 local M = {}
 
----Goes on with an agent: the one that was asked for, or the one chosen instead.
+---Continues with an agent: the requested one, or the one chosen instead.
 ---@alias cursor_agent.welcome.Go fun(agent: string?): any, string?
 
----Whether an agent is a preset whose program is not here. One with a command of the user's own has an error to show.
+---Whether an agent is a preset whose program is not installed. One with the user's own command has an error to show.
 ---@param name string
 ---@return boolean
 local function is_missing(name)
@@ -27,7 +27,7 @@ end
 local function installed()
   return vim.tbl_filter(function(name)
     local agent = config.agent(name) --[[@as cursor_agent.Agent]]
-    -- The same program as `cursor`, which is offered already.
+    -- Same program as `cursor`, which is offered already.
     return name ~= "demo" and name ~= "cloud" and name ~= "cursor-headless" and presets.is_installed(agent)
   end, config.agent_names())
 end
@@ -84,23 +84,23 @@ local function offer(name, go)
     end,
   }, function(item)
     if item then
-      -- Neovim's own list is still on the screen: a message under it would want to be confirmed.
+      -- Neovim's own list is still on the screen: a message below it would need confirming.
       vim.cmd.redraw()
       item.run()
     end
   end)
 end
 
----Goes on when the agent is there; otherwise asks what to do instead. For what a person asked by key or command.
----@param agent string? the agent that was asked for; the option's without one
+---Continues if the agent is installed; otherwise asks what to do instead. For keys and commands.
+---@param agent string? the requested agent; default: the option's
 ---@param go cursor_agent.welcome.Go
----@param fresh? boolean a new session is wanted even where there is one
+---@param fresh? boolean start a new session even if there is one
 ---@return any, string?
 function M.enter(agent, go, fresh)
   local name = agent or config.get().agent
   local chat = not fresh and chats.current()
   local serves = chat and (not agent or chat.agent == agent)
-  -- Without a user interface the user cannot be asked, and without the library nothing to offer.
+  -- Without a UI the user cannot be asked, and without the library there is nothing to offer.
   if serves or not is_missing(name) or #vim.api.nvim_list_uis() == 0 or not bridge.load() then
     return go(agent)
   end

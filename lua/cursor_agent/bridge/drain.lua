@@ -1,14 +1,14 @@
--- Takes changes out of the library and tells the parts that subscribed to them, a few milliseconds at a time.
+-- Drains changes from the library and dispatches them to subscribers, a few milliseconds at a time.
 
 local events = require("cursor_agent.bridge.events")
 local native = require("cursor_agent.bridge.native")
 
 local M = {}
 
----Work at once. More would be felt while typing.
+---Work per turn of the event loop. More would be noticeable while typing.
 local BUDGET_NS = 3e6
 
----Taken from the library at once. Making the tables takes time as well, which nothing can interrupt.
+---Bytes taken from the library at a time. Building the tables takes time too, and cannot be interrupted.
 local BATCH_BYTES = 4 * 1024
 
 local taken = {} ---@type cursor_agent.Change[] taken and not dealt with yet
@@ -19,14 +19,14 @@ local again ---@type uv.uv_timer_t?
 ---@type table<integer, fun(ok: boolean, value: any)> who waits for a result
 local waiting = {}
 
----Calls back with the answer to a request the library gave a number.
+---Calls back with the answer to a numbered request to the library.
 ---@param id integer
 ---@param callback fun(ok: boolean, value: any)
 function M.await(id, callback)
   waiting[id] = callback
 end
 
----Which of its fields a kind of change hands to those who subscribed to it, in this order.
+---The fields of each kind of change that are passed to subscribers, in this order.
 ---@type table<string, string[]>
 local TELLS = {
   append = { "key", "entry", "text" },
@@ -67,13 +67,13 @@ local function next_change()
     taken, more = library.drain(BATCH_BYTES)
     at = 1
   end
-  -- Taken out before it is dealt with: a callback may run the loop and drain what follows.
+  -- Removed before it is handled: a callback may run the event loop and drain what follows.
   local change = taken[at]
   at = at + 1
   return change
 end
 
----Drops what was taken of a session's entries and not dealt with yet: the library is about to send them again.
+---Drops a session's entries that were drained but not handled yet: the library is about to send them again.
 ---@param key cursor_agent.Key
 function M.forget_entries(key)
   local left = {} ---@type cursor_agent.Change[]
@@ -86,7 +86,7 @@ function M.forget_entries(key)
   taken, at = left, 1
 end
 
----Whether there is more than was dealt with so far: what is on the screen will be gone in a moment.
+---Whether there is more to handle: what is on the screen is about to change.
 ---@return boolean
 function M.is_behind()
   return at <= #taken or more
@@ -94,7 +94,7 @@ end
 
 local stopped = false ---@type boolean the plugin is loaded again, and what comes is for the one that takes over
 
----Deals with what was taken, and takes no more.
+---Handles what was drained, and drains no more.
 function M.stop()
   while at <= #taken do
     at = at + 1
@@ -108,10 +108,10 @@ function M.stop()
   end
 end
 
----Deals with what is there, and comes back for the rest after the editor had its turn.
+---Handles pending changes, and continues with the rest after the editor had its turn.
 function M.drain()
   if stopped or vim.v.exiting ~= vim.NIL then
-    -- Neovim is leaving and has unloaded the buffers already.
+    -- Neovim is exiting and has already unloaded the buffers.
     return
   end
   local deadline = vim.uv.hrtime() + BUDGET_NS
@@ -126,8 +126,8 @@ function M.drain()
   until over
   events.emit("drained", over and M.is_behind())
   if over then
-    -- Also where nothing is known to be left: what comes while the library waits to be asked wakes Neovim no second time,
-    -- and what was taken before may have used up the wake-up.
+    -- Even if nothing seems to be left: the library wakes Neovim only once until it is drained, and an earlier drain
+    -- may have used up that wake-up.
     again = again or assert(vim.uv.new_timer())
     again:start(1, 0, vim.schedule_wrap(M.drain))
   end

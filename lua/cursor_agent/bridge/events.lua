@@ -1,4 +1,4 @@
--- Events: a part subscribes by name, and what emits an event knows none of its subscribers.
+-- Events: a part subscribes by name, and emitters do not know their subscribers.
 --
 -- `parts.lua` lists the subscriptions. A part is loaded when the first of its events comes.
 
@@ -11,7 +11,7 @@ local M = {}
 ---@type table<string, cursor_agent.events.Subscription[]>
 local subscriptions = {}
 
----Has a function of a module called with what the event brings, after those that subscribed before.
+---Subscribes a function of a module to an event; subscribers run in the order they were added.
 ---@param event string
 ---@param module string
 ---@param name string
@@ -21,12 +21,12 @@ function M.on(event, module, name)
   list[#list + 1] = { module = module, name = name }
 end
 
----Where it is shown that a subscriber failed; `parts.lua` says.
+---Reports a failed subscriber; set by `parts.lua`.
 ---@param _event string
 ---@param _problem string
 function M.on_failure(_event, _problem) end
 
----Runs a subscriber. One that fails keeps nothing from the others.
+---Runs a subscriber. If it fails, the others still run.
 ---@param event string
 ---@param run fun(...: any)
 ---@param ... any
@@ -51,7 +51,7 @@ function M.emit(event, ...)
   end
 end
 
----Tells the user's own configuration: a `User` autocommand.
+---Notifies the user's configuration with a `User` autocommand.
 ---@param name string
 ---@param data table?
 function M.fire(name, data)

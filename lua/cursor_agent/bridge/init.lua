@@ -1,7 +1,7 @@
--- The calls of the library (`types.lua` lists them), by name: `bridge.status(key)`. The first one loads it.
+-- The functions of the library (`types.lua` lists them), by name: `bridge.status(key)`. The first call loads it.
 --
--- Only this room holds the library. A call returns nil and the reason where it cannot be loaded; whatever may run before
--- the first use, and must not be that, asks `is_loaded` first.
+-- Only this room holds the library. A call returns nil and the reason if it cannot be loaded; code that may run before
+-- the first use, and must not cause it, checks `is_loaded` first.
 
 local drain = require("cursor_agent.bridge.drain")
 local events = require("cursor_agent.bridge.events")
@@ -21,7 +21,7 @@ M.is_behind = drain.is_behind
 M.drain_now = drain.drain
 M.stop_draining = drain.stop
 
----Loads the library, unless it is. A failure is remembered and not tried again.
+---Loads the library if needed. A failure is remembered and not retried.
 ---@return boolean?, string?
 function M.load()
   local library, why = native.get()
@@ -43,7 +43,7 @@ function M.failure()
 end
 
 ---Forgets a failure after the library was installed.
----@return boolean whether the next use may go better; otherwise only a new Neovim can load it
+---@return boolean whether the next use may succeed; otherwise Neovim must be restarted
 function M.forget_failure()
   return native.forget_failure()
 end

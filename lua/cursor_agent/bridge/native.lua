@@ -4,20 +4,20 @@ local paths = require("cursor_agent.bridge.paths")
 
 local M = {}
 
----The interface this Lua code speaks; the library of another number is refused by name.
+---The ABI version this Lua code expects; a library with another one is refused with a message.
 local ABI = 7
 
----What is left of a turn at exit gets this long before the agents are killed.
+---How long running turns get at exit before the agents are killed.
 local SHUTDOWN_GRACE_MS = 300
 
 local loaded ---@type cursor_agent.Native?
 local failure ---@type string?
-local opened = false -- a library was opened, fit or not: Lua opens no other of this name any more
+local opened = false -- a library was opened, suitable or not: Lua cannot open another one of this name
 
 ---Called when there is something to drain.
 function M.on_wake() end
 
----Called once the library is there, before it is used.
+---Called once the library is loaded, before it is used.
 function M.on_loaded() end
 
 ---@return cursor_agent.Native?, string?
@@ -40,7 +40,7 @@ local function open_library()
   if native.abi ~= ABI then
     local speaks = ("its interface is version %s, the plugin needs %d\n  %s"):format(tostring(native.abi), ABI, path)
     if vim.g.cursor_agent_started then
-      -- The plugin was updated and loaded again; what is in use cannot be taken out of a running Neovim.
+      -- The plugin was updated and reloaded; a library in use cannot be unloaded from a running Neovim.
       return nil, "restart Neovim: it still uses the library of the previous version: " .. speaks
     end
     return nil, ("run `:CursorAgent build`: the library is stale: %s\n  %s"):format(speaks, rebuild)
@@ -48,7 +48,7 @@ local function open_library()
   return native
 end
 
----The library that an earlier load of the plugin has started in this Neovim.
+---The library that an earlier load of the plugin started in this Neovim.
 ---@return cursor_agent.Native?
 local function running()
   local native = package.loaded["cursor_agent_native"] ---@type cursor_agent.Native?
@@ -73,7 +73,7 @@ function M.load_on_main_state()
   end
   local started, problem = pcall(native.start, {
     on_wake = vim.schedule_wrap(function()
-      -- Whichever is loaded: the library stays when the plugin is loaded again, and calls this for as long as it lives.
+      -- Looked up on each call: the library outlives a reload of the plugin, and keeps calling this.
       require("cursor_agent.bridge.native").on_wake()
     end),
     log_path = paths.log(),
@@ -94,7 +94,7 @@ function M.load_on_main_state()
   })
 end
 
----The library; loads it on first use. A failure is remembered and not tried again.
+---The library; loads it on first use. A failure is remembered and not retried.
 ---@return cursor_agent.Native?, string?
 function M.get()
   if loaded then
@@ -113,7 +113,7 @@ function M.get()
 end
 
 ---Forgets a failure after the library was installed.
----@return boolean whether the next use may go better; otherwise only a new Neovim can load it
+---@return boolean whether the next use may succeed; otherwise Neovim must be restarted
 function M.forget_failure()
   if not opened then
     failure = nil

@@ -1,4 +1,4 @@
--- Takes secrets out of a text that leaves the chat: a message, a report, a file. The library knows them.
+-- Removes secrets from text that leaves the chat: a message, a report, a file. The library knows them.
 
 local native = require("cursor_agent.bridge.native")
 
@@ -12,7 +12,7 @@ function M.text(text)
   return library and library.redact(text) or text
 end
 
----A command as a person would type it. Without the library only its program is shown: its arguments may be secret.
+---A command as typed in a shell. Without the library only its program is shown: its arguments may be secret.
 ---@param command string[]
 ---@return string
 function M.command(command)

@@ -1,4 +1,4 @@
--- Writes a rendered block over what an entry had, with its marks, asides, targets and fold.
+-- Writes a rendered block over an entry's previous lines, with its marks, asides, targets and fold.
 
 local NS = require("cursor_agent.chat.namespaces")
 local highlights = require("cursor_agent.colour.highlights")
@@ -38,7 +38,7 @@ end
 ---@param row integer
 ---@param mark cursor_agent.render.Mark
 function Transcript:add_mark(row, mark)
-  -- The block was made for this one use, so its tables may be written to.
+  -- The block is used only here, so its tables may be modified.
   local opts = mark.opts
   if opts.hl_group then
     highlights.ensure(opts.hl_group --[[@as string]])
@@ -50,10 +50,10 @@ function Transcript:add_mark(row, mark)
   vim.api.nvim_buf_set_extmark(self.buf, NS.mark, row + mark.row, mark.col, opts)
 end
 
----Keeps cursors on an entry that is about to lose lines: on its last one, where theirs goes.
+---Keeps cursors inside an entry that is about to lose lines: moves those below its new last line up to it.
 ---@private
----@param last integer row, the last it will have
----@param past integer row after the last it has
+---@param last integer new last row
+---@param past integer row after the current last one
 function Transcript:keep_cursors(last, past)
   for _, win in ipairs(self:windows()) do
     local row, col = unpack(vim.api.nvim_win_get_cursor(win))
@@ -63,7 +63,7 @@ function Transcript:keep_cursors(last, past)
   end
 end
 
----Writes a rendered block over what the entry had, touching only the lines that differ.
+---Writes a rendered block over the entry's previous lines, touching only those that differ.
 ---@private
 ---@param index integer
 ---@param block cursor_agent.render.Block
@@ -87,7 +87,8 @@ function Transcript:put(index, block)
     self:write(top + head, past - tail, vim.list_slice(lines, head + 1, #lines - tail))
     self:place(index, first)
   end
-  -- Clearing the lines would take marks along that end where they begin: that of the last line of the entry above.
+  -- Clearing the namespace by lines would also remove zero-width marks such as the one on the last line of the entry
+  -- above.
   for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(self.buf, NS.mark, { top, 0 }, { top + #lines - 1, -1 }, {})) do
     vim.api.nvim_buf_del_extmark(self.buf, NS.mark, mark[1])
   end
@@ -96,7 +97,7 @@ function Transcript:put(index, block)
   self:decorate(index, top, block)
 end
 
----Gives the lines of a rendered block all that is not text.
+---Applies everything of a rendered block that is not text.
 ---@private
 ---@param index integer
 ---@param top integer

@@ -1,14 +1,14 @@
--- The buffers of a chat: how each is made, and what becomes of one that is unloaded.
+-- The buffers of a chat: how each is created, and what happens when one is unloaded.
 
 local M = {}
 
----Gives a buffer another name. Neovim keeps the old one, as that of a buffer without text, which goes.
+---Renames a buffer. Neovim keeps the old name as an unloaded buffer, which is deleted here.
 ---@param buf integer
 ---@param name string
 ---@return boolean renamed
 function M.rename(buf, name)
   local before = vim.api.nvim_buf_get_name(buf)
-  -- Where the text is locked, as while an expression is evaluated, names are too.
+  -- While the text is locked (evaluating an expression, say), names are locked too.
   if not pcall(vim.api.nvim_buf_set_name, buf, name) then
     return false
   end
@@ -20,14 +20,14 @@ function M.rename(buf, name)
   return true
 end
 
----The part of a name that stays the same, whatever the chat is called.
+---The part of a name that does not depend on the chat's title.
 ---@param name string
 ---@return string?
 function M.stem(name)
   return name:match("^cursor%-agent://%d+/%a+")
 end
 
----Names a buffer of a chat after what that is about.
+---Names a buffer of a chat after the chat's title.
 ---@param buf integer
 ---@param key cursor_agent.Key
 ---@param kind "chat"|"prompt"
@@ -37,14 +37,14 @@ function M.name(buf, key, kind, title)
   if not vim.api.nvim_buf_is_valid(buf) then
     return false
   end
-  -- The last part of a name is what tab lines show: a slash in a title is none of a path.
+  -- Tab lines show the last path component, so a slash in a title must not look like a path separator.
   local about = title and ": " .. title:gsub("/", "∕") or ""
   local name = ("cursor-agent://%d/%s%s"):format(key, kind, about)
   return vim.api.nvim_buf_get_name(buf) ~= name and M.rename(buf, name)
 end
 
----What other plugins look at before they scroll a buffer smoothly or draw in it: text that streams would stop following
----its end, and each step would cost time.
+---Variables other plugins check before they animate scrolling or draw in a buffer: with those, streamed text would stop
+---following its end, and each step would cost time.
 local LEFT_ALONE = {
   snacks_scroll = false,
   snacks_animate = false,
@@ -67,7 +67,7 @@ function M.make(key, kind)
   end
   local bo = vim.bo[buf]
   bo.bufhidden = "hide"
-  -- `nvim -M` and `:set nomodifiable` are about files.
+  -- `nvim -M` and `:set nomodifiable` are meant for files.
   bo.modifiable = true
   bo.swapfile = false
   bo.buflisted = false
@@ -83,7 +83,7 @@ function M.make(key, kind)
   return buf
 end
 
----Whether a buffer of a chat is gone, text and all. One that was only unloaded goes as well.
+---Whether a chat's buffer is gone. Deletes one that was only unloaded, as its text is lost too.
 ---@param buf integer
 ---@return boolean
 function M.is_gone(buf)

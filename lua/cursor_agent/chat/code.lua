@@ -1,4 +1,4 @@
--- Takes code out of the chat: the fenced block under the cursor, yanked or put into the code window.
+-- Takes code out of the chat: yanks the fenced block under the cursor or puts it into the code window.
 
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
@@ -6,18 +6,18 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----The fenced block around a line. Lines count from 1.
+---The fenced block around a line. Line numbers start at 1.
 ---@param lines string[]
 ---@param at integer
 ---@return integer? first of the code
 ---@return integer? last
----@return string? prefix what its lines begin with
+---@return string? prefix of each of its lines
 function M.block_at(lines, at)
   local open, first ---@type cursor_agent.render.Fence?, integer?
   for i, line in ipairs(lines) do
     local fence = fences.read(line)
     if open and open.prefix:find(">", 1, true) and not line:find("^%s*>") then
-      -- The quotation is over, and what began in it.
+      -- The block quote has ended, and so has any fence opened in it.
       open, first = nil, nil
     end
     if fence and not open then
@@ -29,13 +29,13 @@ function M.block_at(lines, at)
       open, first = nil, nil
     end
   end
-  -- Still open: the agent has not come to its end.
+  -- Still open: the agent has not closed it yet.
   if open and first and at >= first then
     return first + 1, #lines, open.prefix
   end
 end
 
----The lines of an entry as the agent wrote them, and which of them a row of the buffer belongs to.
+---The lines of an entry as the agent wrote them, and which of them a buffer row belongs to.
 ---@param transcript cursor_agent.Transcript
 ---@param index integer
 ---@param row integer
@@ -65,13 +65,13 @@ local function written(transcript, index, row)
   return lines, at
 end
 
----The code of the block around a row, as far as it stands in one entry.
+---The code of the block around a row, as far as it is in one entry.
 ---@param transcript cursor_agent.Transcript
 ---@param index integer
 ---@param row integer
 ---@return string[]?
 ---@return boolean begun it may have begun in an entry above
----@return boolean open it may go on in an entry below
+---@return boolean open it may continue in an entry below
 local function code_in(transcript, index, row)
   local lines, at = written(transcript, index, row)
   local first, last, prefix = M.block_at(lines, at)
@@ -84,7 +84,7 @@ local function code_in(transcript, index, row)
   return code, first == 2, last == #lines
 end
 
----Puts two parts of a block together that a tool call has parted.
+---Joins two parts of a block that a tool call split.
 ---@param transcript cursor_agent.Transcript
 ---@param above string[]
 ---@param below string[]
@@ -95,7 +95,7 @@ local function join(transcript, above, below, goes_on)
   if goes_on.joined then
     code[#code] = (code[#code] or "") .. (below[1] or "")
   else
-    -- Empty lines at the end of a message are not written.
+    -- Trailing empty lines of a message are not written to the buffer.
     local tail = assert(transcript.items[goes_on.from].tail)
     local _, newlines = tail.held:gsub("\n", "")
     for _ = 2, newlines do

@@ -5,7 +5,7 @@ local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
----Wrapped lines are indented as far as the text of their list. Neovim 0.10 would count the bytes of a list's mark, not its cells.
+---Indent wrapped lines to the text of their list item. Neovim 0.10 counts the bytes of a list marker, not its cells.
 M.LIST_INDENT = vim.fn.has("nvim-0.11") == 1 and "list:-1" or "list:2"
 
 ---@param win integer
@@ -23,31 +23,31 @@ local function own_statusline(win)
   return not window.is_float(win) and vim.o.laststatus ~= 3
 end
 
----The statusline of a window: a part of the frame, or where all windows share one, what the chat is called.
+---The statusline of a window: a part of the frame, or the chat's title if all windows share one statusline.
 ---@param win integer
 ---@param part "top"|"bottom"
----@return string empty for the user's
+---@return string empty: use the user's
 local function statusline(win, part)
   if own_statusline(win) then
     return ("%%{%%v:lua.require'cursor_agent.prompt.bar'.%s()%%}"):format(part)
   end
   local default = vim.api.nvim_get_option_info2("statusline", {}).default
-  -- In a float it would take a row of its own.
+  -- In a float it would take up a row.
   return not window.is_float(win)
       and vim.go.statusline == default
       and "%{%v:lua.require'cursor_agent.prompt.bar'.shared()%}"
     or ""
 end
 
----The frame of the prompt is drawn in what Neovim draws around windows.
+---The prompt's frame is drawn with the winbar, the statusline and the end-of-buffer lines.
 local FRAME = "WinBar:CursorAgentFrame,WinBarNC:CursorAgentFrame,EndOfBuffer:CursorAgentFrame"
 local FRAME_IN_STATUSLINE = "StatusLine:CursorAgentFrame,StatusLineNC:CursorAgentFrame"
 
----A chat in a float has the ground of other windows: that is what its text is drawn on.
+---A chat in a float has the normal background, because its text is drawn for that.
 local FLOAT_GROUND = "NormalFloat:Normal,FloatBorder:WinSeparator"
 
----Gives a window that shows one of our buffers its options. They are local to window and buffer: another buffer in the
----same window has its own again.
+---Sets the options of a window that shows one of our buffers. They are local to window and buffer: another buffer shown
+---in the same window gets its own back.
 ---@param chat cursor_agent.Chat
 ---@param win integer
 ---@param kind "chat"|"prompt"
@@ -59,8 +59,8 @@ function M.dress(chat, win, kind)
     relativenumber = false,
     signcolumn = "no",
     foldcolumn = "0",
-    -- A margin: text that touches the separator is hard to read. Until the window is drawn, Neovim takes the column
-    -- to be as wide as its numbers would be; lines are measured before that, to know how many fit.
+    -- A margin: text that touches the separator is hard to read. Until the window is drawn, Neovim assumes the column
+    -- is as wide as line numbers would be; lines are measured before that, to know how many fit.
     statuscolumn = " ",
     number = true,
     numberwidth = 1,
@@ -106,7 +106,7 @@ function M.dress(chat, win, kind)
       statusline = statusline(win, "bottom"),
     })
     chat.prompt:dress(win)
-    -- What an empty prompt says depends on the window's width.
+    -- The placeholder of an empty prompt depends on the window's width.
     chat.prompt:refresh()
   end
 end

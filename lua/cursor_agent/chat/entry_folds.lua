@@ -1,16 +1,16 @@
--- Which entries of a transcript are folded in each window. What the user opened or closed stays that way.
+-- Which entries of a transcript are folded in each window. Folds the user opened or closed stay that way.
 
 local folds = require("cursor_agent.chat.folds")
 
----What a fold was before its lines were changed.
+---The state of a fold before its lines changed.
 ---@class (exact) cursor_agent.transcript.Refold
 ---@field old cursor_agent.transcript.Fold?
 ---@field closed table<integer, boolean> by window
 
 ---@class cursor_agent.EntryFolds
 ---@field private transcript cursor_agent.Transcript
----@field private waiting boolean folds are made when the user has selected what they want
----@field private refold table<integer, cursor_agent.transcript.Refold> by entry whose fold is made again after this batch
+---@field private waiting boolean folds are made once the user has finished selecting
+---@field private refold table<integer, cursor_agent.transcript.Refold> by entry whose fold is remade after this batch
 local EntryFolds = {}
 EntryFolds.__index = EntryFolds
 
@@ -38,7 +38,7 @@ function EntryFolds:rows(index, fold)
   return top + fold.first, top + fold.last
 end
 
----Notes how an entry is folded, before its lines change.
+---Records how an entry is folded, before its lines change.
 ---@private
 ---@param index integer
 function EntryFolds:note(index)
@@ -57,7 +57,7 @@ function EntryFolds:note(index)
   self.refold[index] = { old = fold, closed = closed }
 end
 
----Notes the folds of the blocks an entry stands in: they are to take in its lines.
+---Records the folds of the blocks an entry is in, which must grow to include its lines.
 ---@param index integer
 function EntryFolds:note_block(index)
   local items = self.transcript.items
@@ -70,8 +70,8 @@ function EntryFolds:note_block(index)
   end
 end
 
----Notes the folds that a change of an entry's lines may spoil: Neovim takes what is put in at the edge of a fold into it
----or out of it, which of the two depends on its version.
+---Records the folds that changing an entry's lines may break: whether Neovim extends a fold to lines inserted at its
+---edge depends on the version.
 ---@param index integer
 function EntryFolds:note_around(index)
   local transcript = self.transcript
@@ -108,7 +108,7 @@ function EntryFolds:set(index, first, last, closed)
   item.fold = last > first and fold or nil
 end
 
----Folds the block of a task, at the end of the batch; nil: it is not folded any more.
+---Folds the block of a task at the end of the batch; nil: no longer folded.
 ---@param index integer
 ---@param closed boolean?
 function EntryFolds:set_block(index, closed)
@@ -121,7 +121,7 @@ function EntryFolds:set_block(index, closed)
   item.fold = closed ~= nil and { first = 0, last = 0, closed = closed, block = true } or nil
 end
 
----Puts off the folds while text is being selected in the current window: making one would end that.
+---Delays the folds while text is being selected in the current window: making a fold would end the selection.
 ---@private
 ---@return boolean put_off
 function EntryFolds:wait_for_selection()
@@ -143,7 +143,7 @@ function EntryFolds:wait_for_selection()
   return selecting
 end
 
----Makes the folds of a batch in each window. What the user opened, closed or is reading stays as it is.
+---Makes a batch's folds in each window. What the user opened, closed or is reading stays as it is.
 function EntryFolds:make()
   if next(self.refold) == nil or self:wait_for_selection() then
     return
@@ -162,13 +162,13 @@ function EntryFolds:make()
   end
 end
 
----The outermost entry whose fold an entry's lines have been in so far: it is made again as a whole. A new one is only put
----around what is there.
+---The outermost entry whose existing fold contains this entry's lines: that fold is remade as a whole. A fold that is
+---new is simply created around what is there.
 ---@private
 ---@param index integer
 ---@param refold table<integer, cursor_agent.transcript.Refold>
 ---@return integer
----@return boolean block whether it is a block's
+---@return boolean block whether it is the fold of a block
 function EntryFolds:outermost(index, refold)
   local items = self.transcript.items
   local found, block = index, false
@@ -187,7 +187,7 @@ function EntryFolds:outermost(index, refold)
   return found, block
 end
 
----The folds a window has from now on for entries of a batch.
+---The folds a window should now have for the entries of a batch.
 ---@private
 ---@param win integer
 ---@param refold table<integer, cursor_agent.transcript.Refold>
@@ -203,7 +203,7 @@ function EntryFolds:of_window(win, refold)
       local start = transcript:first_row(outer) + transcript.items[outer].gap
       local _, past = transcript:range(last)
       local change = { top = start + 1, bottom = past, known = block, folds = {} } ---@type cursor_agent.folds.Change
-      -- From below: what stands in a block comes before it.
+      -- Bottom up: inner entries before their block.
       local at = last ---@type integer?
       while at do
         local before = refold[at]
@@ -217,11 +217,11 @@ function EntryFolds:of_window(win, refold)
   return list
 end
 
----The fold a window has from now on for an entry.
+---The fold a window should now have for an entry.
 ---@private
 ---@param win integer
 ---@param index integer
----@param before cursor_agent.transcript.Refold? nil: its own lines are as they were
+---@param before cursor_agent.transcript.Refold? nil: its own lines have not changed
 ---@return cursor_agent.folds.Fold?
 function EntryFolds:of_entry(win, index, before)
   local fold = self.transcript.items[index].fold
@@ -249,7 +249,7 @@ function EntryFolds:of_entry(win, index, before)
   return { first = first + 1, last = last + 1, closed = closed }
 end
 
----The entries whose folds the user has opened or closed in a window, and whether they are closed.
+---The entries whose folds the user opened or closed in a window, and whether they are closed.
 ---@param win integer
 ---@return table<integer, boolean>
 function EntryFolds:by_hand(win)
@@ -265,16 +265,16 @@ function EntryFolds:by_hand(win)
   for index in pairs(lines) do
     local fold = transcript.items[index].fold
     if fold and closed[index] == fold.closed then
-      -- As it is without the user: it may become another by itself.
+      -- In its default state: it may still change by itself.
       closed[index] = nil
     end
   end
   return closed
 end
 
----Gives a window that has just come to show the chat its folds.
+---Creates the folds in a window that has just started to show the chat.
 ---@param win integer
----@param by_hand table<integer, boolean> as the window before it had them
+---@param by_hand table<integer, boolean> as they were in the previous window
 function EntryFolds:dress(win, by_hand)
   self:make()
   local transcript = self.transcript

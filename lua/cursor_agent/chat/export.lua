@@ -29,7 +29,7 @@ local function tool_lines(entry, cwd)
     vim.list_extend(lines, inside)
     vim.list_extend(lines, { "  " .. marks, "" })
   end
-  -- A plan is quoted as it was decided.
+  -- Quote a plan as it was decided.
   local planned = false
   for _, one in ipairs(entry.decided or {}) do
     planned = planned or one.plan ~= nil
@@ -85,7 +85,7 @@ local function decisions(entry)
   return said
 end
 
----The entries with what each subagent said and did below its task.
+---The entries, with what each subagent said and did below its task.
 ---@param entries cursor_agent.Entry[]
 ---@return cursor_agent.Entry[]
 local function by_block(entries)
@@ -116,10 +116,10 @@ function M.markdown(entries, title, cwd)
     vim.list_extend(lines, vim.split(vim.trim(text), "\r?\n"))
     lines[#lines + 1] = ""
   end
-  ---What an agent said: a block it left open would swallow all that follows.
+  ---An agent's text, with a code block it left open closed: otherwise that would swallow everything after it.
   ---@param text string
   ---@return string
-  ---@return cursor_agent.render.Fence? open the block
+  ---@return cursor_agent.render.Fence? open the block left open
   local function whole(text)
     text = vim.trim(text)
     local open = fences.unclosed(vim.split(text, "\r?\n"))
@@ -176,7 +176,7 @@ function M.open(chat, path)
     return nil, "this export has changes: :w {file} saves them, :q! discards them"
   end
   local title = chat.status.title or ("Conversation with %s"):format(chat.agent)
-  -- Before anything is cut, and again as a whole: a private key in a diff has many lines.
+  -- Redacted before anything is cut, and again as a whole: a private key in a diff spans many lines.
   local whole = table.concat(M.markdown(bridge.masked_transcript(chat.key) or {}, title, chat.cwd), "\n")
   local lines = vim.split(bridge.redact(whole), "\n", { plain = true })
   if path and path ~= "" then

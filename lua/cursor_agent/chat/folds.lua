@@ -1,12 +1,12 @@
 -- Folds of the chat windows: the details of tool calls and finished thoughts.
 --
--- They are manual folds. Neovim does not evaluate 'foldexpr' while the user types in another window (Insert mode), so
--- with it a thought that ended meanwhile would stay open, and others would close around the wrong lines.
+-- They are manual folds. Neovim does not evaluate 'foldexpr' while the user types in another window (Insert mode), so a
+-- thought that ended meanwhile would stay open, and other folds would close around the wrong lines.
 
 local M = {}
 
----Whether folds can be made in a window. Under a 'foldmethod' of the user's own they cannot, or, with markers, only by
----writing into the buffer: then the window is folded as the user says.
+---Whether we may make folds in a window. With the user's own 'foldmethod' we cannot, or, with markers, only by writing
+---into the buffer: then leave folding to the user's setting.
 ---@param win integer
 ---@return boolean
 local function is_ours(win)
@@ -29,12 +29,12 @@ end
 ---@field closed boolean
 
 ---@class (exact) cursor_agent.folds.Change
----@field top integer first line of what is folded again
+---@field top integer first line to refold
 ---@field bottom integer last line
----@field known boolean there was a fold of ours
----@field folds cursor_agent.folds.Fold[] there are now
+---@field known boolean there was a fold of ours before
+---@field folds cursor_agent.folds.Fold[] the folds to make
 
----Which of the folds that begin at some lines are closed. One within another that is closed is neither.
+---Which of the folds that begin at given lines are closed. A fold inside a closed one counts as neither.
 ---@param win integer
 ---@param lines table<integer, integer> by anything
 ---@return table<integer, boolean>
@@ -51,7 +51,7 @@ function M.closed(win, lines)
   end)
 end
 
----Takes away all folds that some lines are in.
+---Removes all folds that contain any of some lines.
 ---@param first integer
 ---@param last integer
 local function clear(first, last)
@@ -71,15 +71,15 @@ local function make(fold)
   end
 end
 
----Makes folds of a window again.
+---Remakes folds of a window.
 ---@param win integer
----@param changes cursor_agent.folds.Change[] what is known of them does not overlap
+---@param changes cursor_agent.folds.Change[] their old ranges do not overlap
 function M.update(win, changes)
   if not is_ours(win) then
     return
   end
   keeping_view(win, function()
-    -- First all of them go: one may have grown over the lines of another.
+    -- Remove all of them first: one may have grown over another's lines.
     for _, change in ipairs(changes) do
       if change.known then
         clear(change.top, change.bottom)
@@ -89,7 +89,7 @@ function M.update(win, changes)
     for _, change in ipairs(changes) do
       vim.list_extend(all, change.folds)
     end
-    -- Those within others come first: a range in a closed fold would be all of it.
+    -- Inner folds first: inside a closed fold, a range would extend to all of it.
     table.sort(all, function(a, b)
       return a.last - a.first < b.last - b.first
     end)
@@ -99,9 +99,9 @@ function M.update(win, changes)
   end)
 end
 
----Makes all folds of a window that has just come to show the chat.
+---Creates all folds in a window that has just started to show the chat.
 ---@param win integer
----@param folds cursor_agent.folds.Fold[] those within others come first
+---@param folds cursor_agent.folds.Fold[] inner folds first
 function M.rebuild(win, folds)
   if not is_ours(win) then
     return

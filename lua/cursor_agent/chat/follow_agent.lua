@@ -10,11 +10,11 @@ local M = {}
 
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_follow", {})
 
----News within this time are one: the last of them is shown.
+---Events within this time are merged: only the last place is shown.
 local PAUSE_MS = 60
----A larger file is not opened by itself: that would be felt.
+---Larger files are not opened automatically: that would be noticeable.
 local MAX_BYTES = 4 * 1024 * 1024
----This many lines at most stand out.
+---Highlight at most this many lines.
 local GLOW_LINES = 400
 
 ---@class (exact) cursor_agent.follow.Place
@@ -46,7 +46,7 @@ local function describe(win)
   return ("window %d: %s"):format(vim.api.nvim_win_get_number(win), shown)
 end
 
----Windows with code that are not the user's own: neither the current one nor the one they were in last.
+---Code windows other than the current one and the one the user was in last.
 ---@return integer[]
 local function others()
   local own = { [vim.api.nvim_get_current_win()] = true, [code.current() or 0] = true }
@@ -75,7 +75,7 @@ local function choose(win)
   })
 end
 
----Opens a window for what the agent does, below the code, without going there.
+---Opens a window below the code for what the agent does, without entering it.
 ---@return integer?
 local function open_window()
   local at = code.current()
@@ -88,7 +88,7 @@ local function open_window()
   return type(win) == "number" and win --[[@as integer]] or nil
 end
 
----The window to show things in now. The one the user is in is theirs.
+---The window to show things in now; never the user's current one.
 ---@return integer?
 local function target()
   local here = vim.api.nvim_get_current_win()
@@ -102,7 +102,7 @@ local function target()
   return chosen
 end
 
----The buffer of a file, loaded without a word.
+---The buffer of a file, loaded without messages.
 ---@param path string
 ---@return integer?
 local function load(path)
@@ -116,7 +116,7 @@ local function load(path)
   end
   buf = vim.fn.bufadd(path)
   local before = vim.o.shortmess
-  -- A swap file of another Neovim is no reason to stop and ask: nothing is edited here.
+  -- Do not stop and ask about another Neovim's swap file: nothing is edited here.
   vim.opt.shortmess:append("AF")
   local ok = pcall(vim.fn.bufload, buf)
   vim.o.shortmess = before
@@ -147,7 +147,7 @@ local function show(place)
     end)
   end
   if vim.api.nvim_win_is_valid(here) and vim.api.nvim_get_current_win() ~= here then
-    -- An autocommand went there.
+    -- An autocommand moved to another window.
     vim.api.nvim_set_current_win(here)
     if mode:sub(1, 1) == "i" then
       vim.cmd.startinsert()
@@ -158,7 +158,7 @@ local function show(place)
   end
 end
 
----Shows a place in a moment, unless another one comes first. What was written in the meantime still stands out.
+---Shows a place shortly, unless another one comes first. What was written in the meantime stays highlighted.
 ---@param place cursor_agent.follow.Place
 local function show_soon(place)
   wanted = place
@@ -176,7 +176,7 @@ local function show_soon(place)
   )
 end
 
----The lines a diff added, as first and last; those around what it only removed.
+---The lines a diff added, as first and last; for pure removals, the lines around them.
 ---@param content cursor_agent.ToolContent
 ---@return [integer, integer][]
 local function written(content)
@@ -202,8 +202,8 @@ local function written(content)
   return ranges
 end
 
----Whether the agent of this chat is the one to be followed: that of the chat in this tab, once it works. A conversation
----that is loaded tells of what was read and edited long ago.
+---Whether to follow this chat's agent: it must be the chat of this tab, and working. A conversation that is being
+---loaded reports what was read and edited long ago.
 ---@param chat cursor_agent.Chat?
 ---@return boolean
 local function is_followed(chat)
@@ -220,7 +220,7 @@ local function absolute(chat, path)
   return vim.fs.normalize(path:sub(1, 1) == "/" and path or vim.fs.joinpath(chat.cwd, path))
 end
 
----A tool call came or changed.
+---A tool call was added or changed.
 ---@param chat cursor_agent.Chat
 ---@param _ integer
 ---@param entry cursor_agent.Entry
@@ -231,7 +231,7 @@ function M.on_entry(chat, _, entry)
   end
   local place ---@type cursor_agent.follow.Place?
   for _, location in ipairs(tool.locations or {}) do
-    -- The last one is where it got to.
+    -- The last location is the most recent.
     if location.path ~= "" then
       place = { path = absolute(chat, location.path), line = location.line, wrote = {} }
     end
@@ -282,8 +282,8 @@ local function turn_on(win)
   choose(win)
 end
 
----Follows the agent, or stops doing so.
----@param how string? `here`: in this window, once you are elsewhere; `off`
+---Follows the agent, or stops following it.
+---@param how string? `here`: in this window, once you have left it; `off`
 ---@return boolean?, string?
 function M.toggle(how)
   local notify = require("cursor_agent.notify")

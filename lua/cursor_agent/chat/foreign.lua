@@ -1,4 +1,4 @@
--- Keeps the windows of a chat for the chat: a buffer that is opened in one, by `:edit` or by a plugin, moves to the code window.
+-- Keeps a chat's windows for the chat: a buffer opened in one, by `:edit` or by a plugin, moves to the code window.
 
 local chats = require("cursor_agent.chat.registry")
 local code = require("cursor_agent.window.code")
@@ -8,7 +8,7 @@ local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
----The buffer of ours a window is for; nil where it is for none, or that is gone.
+---The buffer of ours that a window is meant for; nil if there is none, or if it is gone.
 ---@param win integer
 ---@return integer? buf
 ---@return cursor_agent.Chat? chat
@@ -20,7 +20,7 @@ local function own_buffer(win)
   end
 end
 
----Whether a window of ours shows what is not ours. A session that is loaded may put anything anywhere.
+---Whether a window of ours shows a foreign buffer. Not while a session loads: that may put anything anywhere.
 ---@param win integer
 ---@return boolean
 local function is_taken(win)
@@ -31,10 +31,10 @@ local function is_taken(win)
     and not chats.of_buffer(vim.api.nvim_win_get_buf(win))
 end
 
----Shows a buffer in the code window, where it has to be shown all the time: some are deleted when they are not, and some by
----what an event of the user's does.
+---Shows a buffer in the code window without ever hiding it: some buffers are deleted when hidden, and others by a
+---user's autocommand.
 ---@param buf integer
----@param leave fun(): boolean gives up the window it is in now; false where that was not possible
+---@param leave fun(): boolean gives up its current window; false if that was not possible
 ---@return integer? win
 local function take_along(buf, leave)
   local kept = vim.bo[buf].bufhidden
@@ -52,14 +52,14 @@ local function take_along(buf, leave)
   return target and vim.api.nvim_win_is_valid(target) and vim.api.nvim_win_get_buf(target) == buf and target or nil
 end
 
----Insert mode was for the prompt.
+---Insert mode was meant for the prompt.
 local function stop_typing()
   if vim.api.nvim_get_mode().mode:sub(1, 1) == "i" then
     vim.cmd.stopinsert()
   end
 end
 
----Moves the buffer in a window of ours to the code window, and brings ours back.
+---Moves a foreign buffer in one of our windows to the code window, and restores ours.
 ---@param win integer
 local function move(win)
   if not vim.api.nvim_win_is_valid(win) or not is_taken(win) then
@@ -81,7 +81,7 @@ local function move(win)
       chat.transcript.tail:go(win)
     end
     if window.is_float(win) then
-      -- It lies over the code.
+      -- The float covers the code.
       layout.close(chat)
     end
     return true
@@ -98,7 +98,7 @@ local function move(win)
   end
 end
 
----Moves a file that was opened in a split of a window of ours (`:split`, a picker's key for it) beside the code.
+---Moves a file opened in a split of one of our windows (`:split`, a picker's split key) next to the code.
 ---@param win integer
 local function move_split(win)
   local from = vim.api.nvim_win_is_valid(win) and vim.w[win].cursor_agent_split ---@type integer?
@@ -128,11 +128,10 @@ local function move_split(win)
   end
 end
 
----A directory is nothing to look at: file browsers put something else in its place, in the window they find it in. So long is
----waited for one.
+---File browsers replace a directory's buffer with their own, in the window it is in. Wait this long for one to do so.
 local BROWSER_MS = 150
 
----Whether a window shows a directory no file browser has dealt with yet.
+---Whether a window shows a directory that no file browser has taken over yet.
 ---@param win integer
 ---@return boolean
 local function is_bare_directory(win)
@@ -164,7 +163,7 @@ function M.setup()
           move_split(win)
         end)
       elseif is_taken(win) then
-        -- After whatever opened it has put its cursor.
+        -- Deferred until whatever opened it has placed its cursor.
         vim.defer_fn(function()
           move(win)
         end, is_bare_directory(win) and BROWSER_MS or 0)

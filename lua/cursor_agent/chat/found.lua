@@ -1,4 +1,4 @@
--- `:CursorAgent search`: lines of stored conversations in the quickfix list, and the way from there to the place.
+-- `:CursorAgent search`: lines of stored conversations in the quickfix list, and jumping from there into the chat.
 
 local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
@@ -7,13 +7,13 @@ local past = require("cursor_agent.chat.past")
 
 local M = {}
 
----A conversation that is being loaded may take this long to have the place.
+---How long to wait for the place to appear in a conversation that is being loaded.
 local PATIENCE_MS = 10000
 
----How often that is looked for.
+---How often to look for it.
 local STEP_MS = 20
 
----The row of a hit in the chat, from 0.
+---The row of a hit in the chat, 0-based.
 ---@param chat cursor_agent.Chat
 ---@param hit cursor_agent.SearchHit
 ---@return integer?
@@ -23,7 +23,7 @@ local function row_of(chat, hit)
     return nil
   end
   local first, last = transcript:range(hit.entry)
-  -- Of a long line only what is around the place is there, with dots where it was cut.
+  -- A long line is stored as an excerpt around the match, with dots where it was cut.
   local wanted = vim.trim(hit.text:gsub("^…", ""):gsub("…$", ""))
   for i, line in ipairs(vim.api.nvim_buf_get_lines(chat.buf, first, last, false)) do
     if line:find(wanted, 1, true) then
@@ -33,7 +33,7 @@ local function row_of(chat, hit)
   return first + transcript.items[hit.entry].gap
 end
 
----Goes to a hit in its chat, once it is there.
+---Goes to a hit in its chat, once its text has been loaded.
 ---@param chat cursor_agent.Chat
 ---@param hit cursor_agent.SearchHit
 ---@param text string? what was searched for
@@ -61,7 +61,7 @@ local function go(chat, hit, text, since)
   end
 end
 
----Opens the chat a hit is in, at that place.
+---Opens a hit's chat at that place.
 ---@param hit cursor_agent.SearchHit
 ---@param text? string what was searched for
 ---@return boolean?, string?
@@ -76,7 +76,7 @@ function M.open(hit, text)
   return true
 end
 
----The hit in a line of the quickfix list, if the list is ours, and what was searched for.
+---The hit on the current line of the quickfix list, if the list is ours, and what was searched for.
 ---@return cursor_agent.SearchHit?
 ---@return string?
 local function hit_here()
@@ -88,7 +88,7 @@ local function hit_here()
   return item and type(item.user_data) == "table" and item.user_data or nil, list.context.cursor_agent
 end
 
----`<CR>` in the quickfix window: another list than ours is Neovim's own matter.
+---`<CR>` in the quickfix window; in a list that is not ours, Neovim's default.
 function M.enter()
   local hit, text = hit_here()
   if not hit then
@@ -101,7 +101,7 @@ end
 
 ---@param buf integer
 local function map(buf)
-  -- A location list has another kind of window, and a key the user has there is kept.
+  -- Not in a location list, and not over a key the user has mapped there.
   if vim.fn.getloclist(0, { filewinid = 0 }).filewinid ~= 0 or vim.fn.maparg("<CR>", "n", false, true).buffer == 1 then
     return
   end
@@ -118,9 +118,9 @@ local function setup()
   })
 end
 
----Puts the lines of stored conversations that hold a text into the quickfix list, and shows it.
+---Puts the lines of stored conversations that contain a text into the quickfix list, and opens it.
 ---@param text string
----@param all boolean of all directories
+---@param all boolean in all directories
 ---@return boolean?, string?
 function M.search(text, all)
   local here = chats.current()

@@ -1,4 +1,5 @@
--- Hands live chats over to the plugin that is loaded again (`:Lazy reload`): the library and its agents stay, the Lua code does not.
+-- Hands live chats over when the plugin is reloaded (`:Lazy reload`): the library and its agents stay, the Lua code is
+-- replaced.
 
 local bridge = require("cursor_agent.bridge")
 local chats = require("cursor_agent.chat.registry")
@@ -7,25 +8,25 @@ local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
----Where what is handed over waits: no module of the plugin, so that it outlives them.
+---Where the data is kept meanwhile: not a module of the plugin, so that it survives their unloading.
 local NAME = "cursor_agent_handover"
 
 ---@class (exact) cursor_agent.handover.Chat
 ---@field key cursor_agent.Key
 ---@field agent string
 ---@field cwd string
----@field text string what is written in its prompt
+---@field text string the text in its prompt
 ---@field attached cursor_agent.context.Item[]
 ---@field tabs integer[] tab pages it is shown in
----@field about integer[] tab pages that are about it, shown or not
+---@field about integer[] tab pages whose chat it is, shown or not
 ---@field inside boolean the user is in it
 
----Lets go of everything that calls the code that is about to go, and keeps what the next one needs.
+---Detaches everything that calls the code about to be unloaded, and keeps what the new code needs.
 function M.give()
   if not bridge.is_loaded() then
     return
   end
-  -- Text that streams in: a change that was taken, or that the code which goes would take, is on no screen afterwards.
+  -- Stop streaming first: changes drained from here on would never reach the screen.
   bridge.stop_draining()
   local list = {} ---@type cursor_agent.handover.Chat[]
   local here = chats.of_buffer(vim.api.nvim_get_current_buf())
@@ -61,7 +62,7 @@ function M.give()
       pcall(vim.api.nvim_buf_delete, buf, { force = true })
     end
   end
-  -- Autocommands of the code that goes. The one that ends the agents with Neovim stays.
+  -- Autocommands of the old code. The one that ends the agents when Neovim exits stays.
   local groups = {} ---@type table<string, boolean>
   for _, autocmd in ipairs(vim.api.nvim_get_autocmds({})) do
     local group = tostring(autocmd.group_name)
@@ -74,13 +75,13 @@ function M.give()
   end
 end
 
----Whether chats wait to be taken over.
+---Whether chats are waiting to be taken over.
 ---@return boolean
 function M.is_waiting()
   return package.loaded[NAME] ~= nil
 end
 
----Takes over what was handed over: each chat gets its buffers, its windows and its decisions again.
+---Takes over the chats: restores each one's buffers, windows and decisions.
 function M.take()
   local list = package.loaded[NAME] ---@type cursor_agent.handover.Chat[]?
   package.loaded[NAME] = nil
@@ -120,7 +121,7 @@ function M.take()
       require("cursor_agent.bridge.events").emit("decision", decision)
     end
   end
-  -- The library woke the code that went, and wakes nothing again before it was asked.
+  -- The library's last wake-up went to the old code, and it sends no other until it has been drained.
   bridge.drain_now()
 end
 

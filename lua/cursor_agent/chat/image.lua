@@ -1,8 +1,8 @@
--- Images an agent made: drawn in the chat where a plugin can, opened outside of Neovim by a key.
+-- Images made by an agent: drawn in the chat if a plugin can, opened outside Neovim with a key.
 
 local M = {}
 
----Lines an image takes in the chat at most.
+---Most lines an image takes in the chat.
 local MAX_LINES = 20
 local MAX_COLUMNS = 60
 
@@ -18,7 +18,7 @@ local function by_snacks(buf, row, path)
   if not snacks or not snacks.image or not snacks.image.supports_terminal() then
     return false
   end
-  -- `inline`: otherwise it would write its messages into the buffer.
+  -- `inline`: otherwise snacks writes its messages into the buffer.
   snacks.image.placement.new(buf, path, {
     pos = { row + 1, 0 },
     inline = true,
@@ -33,7 +33,7 @@ end
 ---@param path string
 ---@return boolean
 local function by_image(buf, row, path)
-  -- Only where the user has set it up: loading it would not be enough.
+  -- Only if the user has set it up: loading it is not enough.
   local image = package.loaded["image"]
   local win = vim.fn.win_findbuf(buf)[1]
   if type(image) ~= "table" or not image.from_file or not win then
@@ -54,7 +54,7 @@ local function by_image(buf, row, path)
   return made ~= nil
 end
 
----Draws an image under its line of the chat, if a plugin for that is there. What fails there must not break the chat.
+---Draws an image below its line in the chat, if a plugin for that is installed. Its failures must not break the chat.
 ---@param chat cursor_agent.Chat
 ---@param index integer
 ---@param entry cursor_agent.Entry
@@ -78,7 +78,7 @@ function M.on_entry(chat, index, entry)
   end
 end
 
----Opens an image or a sound that a tool call brought along, from a file that is gone with Neovim.
+---Opens an image or sound from a tool call, via a temporary file that is deleted when Neovim exits.
 ---@param chat cursor_agent.Chat
 ---@param index integer the entry
 ---@param number integer which of its contents

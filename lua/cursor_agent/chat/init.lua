@@ -24,8 +24,8 @@ Chat.__index = Chat
 ---@field cwd? string
 ---@field mode? string
 ---@field model? string
----@field load? string the agent's session id to go on with
----@field title? string what the agent calls that in its list
+---@field load? string the agent's session id to continue
+---@field title? string its title in the agent's list
 
 ---@param chat cursor_agent.Chat
 local function make_transcript(chat)
@@ -35,7 +35,7 @@ local function make_transcript(chat)
   bo.undolevels = -1
   bo.modifiable = false
   bo.textwidth = 0
-  -- Wrapped lines of lists and quotations are indented as far as their text is.
+  -- Wrapped lines of lists and quotations are indented to their text.
   bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>│·!?●✓✗…–]\)\s\+]]
   chat.transcript = require("cursor_agent.chat.transcript").new(buf, chat.cwd)
   pcall(vim.treesitter.language.register, "markdown", { "cursoragent", "cursoragent-prompt" })
@@ -44,7 +44,7 @@ local function make_transcript(chat)
   require("cursor_agent.chat.layout").attach(chat, buf, "chat")
 end
 
----Shows a session from its beginning in a new buffer, after the old one was deleted.
+---Shows a session from the start in a new buffer, after the old one was deleted.
 function Chat:revive()
   if buffers.is_gone(self.buf) then
     make_transcript(self)
@@ -101,7 +101,7 @@ function M.new(opts)
   return chat
 end
 
----Takes a session over that the library has and no chat shows: from its beginning, in new buffers.
+---Adopts a session that the library has and no chat shows: from the start, in new buffers.
 ---@param key cursor_agent.Key
 ---@param agent string
 ---@param cwd string
@@ -118,7 +118,7 @@ function M.adopt(key, agent, cwd)
   make_transcript(chat)
   chat.prompt = require("cursor_agent.prompt").new(chat)
   events.emit("chat started", chat)
-  -- A turn may be running: its clock, and the files it writes, are to be watched from here.
+  -- A turn may be running: start its clock, and watch the files it writes.
   local untitled = vim.deepcopy(status)
   untitled.title = nil
   events.emit("chat status", chat, untitled)
@@ -127,7 +127,7 @@ function M.adopt(key, agent, cwd)
   return chat
 end
 
----The chat of the current tab, or a new one.
+---The current tab's chat, or a new one.
 ---@param opts? { agent?: string, cwd?: string, mode?: string }
 ---@return cursor_agent.Chat?, string?
 function M.ensure(opts)
@@ -139,7 +139,7 @@ function M.ensure(opts)
   return M.new({ agent = opts.agent, cwd = opts.cwd, mode = opts.mode })
 end
 
----Ends a session and forgets its buffers.
+---Ends a session and drops its buffers.
 ---@param chat cursor_agent.Chat
 function M.close(chat)
   require("cursor_agent.chat.layout").close(chat)

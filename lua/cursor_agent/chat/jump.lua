@@ -1,4 +1,4 @@
--- Jumps in the chat: from turn to turn, from tool call to tool call.
+-- Jumps between turns and tool calls in the chat.
 
 local M = {}
 
@@ -18,7 +18,7 @@ local function jump(chat, step, kind)
   local index, top = transcript:entry_at(row)
   local items = transcript.items
   local at = index or transcript.order[1] ---@type integer?
-  ---A prompt that a subagent was given begins no turn.
+  ---A prompt given to a subagent does not start a turn.
   ---@param i integer
   ---@return boolean
   local function is_wanted(i)

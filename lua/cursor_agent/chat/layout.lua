@@ -19,7 +19,7 @@ local GROUP = vim.api.nvim_create_augroup("cursor_agent_window", {})
 local MIN_CHAT_LINES = 3
 local MIN_WIDTH = 40
 
----The window of the current tab page that shows a chat's transcript.
+---The window in a tab page (by default the current one) that shows a chat's transcript.
 ---@param chat cursor_agent.Chat
 ---@param tab? integer
 ---@return integer?
@@ -58,7 +58,7 @@ local function open_win(buf, win_config)
   end
   for _, win in ipairs(window.showing(buf)) do
     if not vim.list_contains(before, win) then
-      -- It is there all the same, but what comes after the failure was left out.
+      -- The window exists anyway, but whatever follows the failing autocommand was skipped.
       vim.api.nvim_exec_autocmds("BufWinEnter", { group = GROUP, buffer = buf, modeline = false })
       return win
     end
@@ -111,7 +111,7 @@ local function open_chat_window(chat, position)
     return open_win(chat.buf, { split = "below", win = -1, height = math.max(height, MIN_CHAT_LINES + 2) })
   end
   local width = remembered[position] or size(options.width, vim.o.columns)
-  -- Half the screen is the user's.
+  -- Leave half the screen to the user.
   width = math.min(math.max(width, MIN_WIDTH), math.max(math.floor(vim.o.columns / 2), 20))
   return open_win(chat.buf, { split = position, win = -1, width = width })
 end
@@ -133,7 +133,7 @@ local function open_prompt_window(chat, chat_win)
   })
 end
 
----Shows a buffer of ours in a window of ours.
+---Shows one of our buffers in one of our windows.
 ---@param win integer
 ---@param buf integer
 local function swap(win, buf)
@@ -148,7 +148,7 @@ local function swap(win, buf)
   end
 end
 
----Closes windows; the last one of Neovim shows something else instead.
+---Closes windows; Neovim's last window shows another buffer instead.
 ---@param wins integer[]
 local function close_windows(wins)
   closing = true
@@ -165,13 +165,13 @@ local function close_windows(wins)
   closing = false
 end
 
----Whether windows of chats are being closed: the last one shows something else then.
+---Whether chat windows are being closed: the last one then shows another buffer.
 ---@return boolean
 function M.is_closing()
   return closing
 end
 
----Shows a chat in the current tab page, in place of another one when there is one.
+---Shows a chat in the current tab page, replacing another one if there is one.
 ---@param chat cursor_agent.Chat
 ---@param opts? { enter?: boolean, position?: "right"|"left"|"bottom"|"float"|"tab" }
 ---@return boolean?, string?
@@ -201,7 +201,7 @@ function M.open(chat, opts)
   end)
   chats.use(chat)
   if not ok then
-    -- No room, or a window that must not change. One of the two alone is of no use.
+    -- No room, or a window that must not change. One window without the other is useless.
     close_windows(opened and { opened } or {})
     local why = tostring(problem):gsub("^.-(E%d+: )", "%1")
     return nil, why:find("^E36:") and "no room for the chat here" or "the chat cannot be shown here: " .. why
@@ -214,7 +214,7 @@ function M.open(chat, opts)
   return true
 end
 
----Goes to the prompt, opening the chat when it is closed.
+---Goes to the prompt, opening the chat if needed.
 ---@param chat cursor_agent.Chat
 function M.enter_prompt(chat)
   local win = M.prompt_window(chat)
@@ -244,7 +244,7 @@ local function remember_size(win)
   end
 end
 
----Takes a chat off the current tab page. The session goes on.
+---Closes a chat's windows in the current tab page. The session keeps running.
 ---@param chat cursor_agent.Chat
 function M.close(chat)
   local wins = vim.list_extend(window.showing(chat.prompt.buf), window.showing(chat.buf))
@@ -269,7 +269,7 @@ function M.close_all(chat)
   close_windows(vim.list_extend(vim.fn.win_findbuf(chat.prompt.buf), vim.fn.win_findbuf(chat.buf)))
 end
 
----Closes windows on a buffer nothing stands behind, and the buffer.
+---Closes windows on a stale buffer, and deletes it.
 ---@param buf integer
 function M.forget(buf)
   if chats.of_buffer(buf) then
@@ -279,7 +279,7 @@ function M.forget(buf)
   pcall(vim.api.nvim_buf_delete, buf, { force = true })
 end
 
----When the user closes one of the two windows the other goes too, unless it is all that is left.
+---When the user closes one of the two windows the other closes too, unless it is the last one.
 ---@param chat cursor_agent.Chat
 ---@param tab integer
 local function partner_closed(chat, tab)
@@ -355,7 +355,7 @@ vim.api.nvim_create_autocmd("QuitPre", {
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
       local buf = vim.api.nvim_win_get_buf(win)
       if not window.is_float(win) and (not chats.of_buffer(buf) or (win ~= here and buf == event.buf)) then
-        -- Something else is left, or another window on the same.
+        -- Another window is left, or another one shows the same buffer.
         return
       elseif win ~= here then
         ours[#ours + 1] = win
@@ -399,7 +399,7 @@ vim.api.nvim_create_autocmd("WinResized", {
       local buf = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win)
       local chat = buf and chats.of_buffer(buf)
       if chat and buf == chat.prompt.buf then
-        -- A window that closes below leaves its room to the prompt, not to the chat.
+        -- When a window below closes, Neovim gives its rows to the prompt, not to the chat.
         chat.prompt:fit(win)
         chat.prompt:refresh()
       elseif chat and buf == chat.buf and chat.transcript.tail:is_at(win) then
@@ -426,7 +426,7 @@ vim.api.nvim_create_autocmd("OptionSet", {
   end,
 })
 
----The window to show a buffer in: one that has it, the code window where that may change, or a new one.
+---The window for showing a buffer: one that already shows it, the code window if that may change, or a new one.
 ---@param buf integer
 ---@return integer
 function M.window_for(buf)
@@ -445,7 +445,7 @@ function M.window_for(buf)
     end)
 end
 
----Shows a file in a code window, and goes there.
+---Shows a file in a code window and goes there.
 ---@param path string
 ---@param line? integer
 ---@return boolean?, string?
@@ -461,7 +461,7 @@ function M.edit(path, line)
   local chat = chats.current()
   local chat_win = chat and M.chat_window(chat)
   if chat and chat_win and window.is_float(chat_win) then
-    -- It lies over the code.
+    -- The float covers the code.
     M.close(chat)
   end
   vim.api.nvim_set_current_win(win)
@@ -469,7 +469,7 @@ function M.edit(path, line)
   if vim.api.nvim_win_get_buf(win) ~= buf then
     local ok, problem = pcall(vim.api.nvim_win_set_buf, win, buf)
     if not ok then
-      -- Another Neovim has it open, a plugin refuses: the user is told in Neovim's words.
+      -- Another Neovim has it open, or a plugin refuses: pass on Neovim's message.
       return nil, (tostring(problem):gsub("^.-(E%d+: )", "%1"))
     end
   end

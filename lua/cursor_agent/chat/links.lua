@@ -1,4 +1,4 @@
--- Where a line of the chat leads: a fold, a subagent's own buffer, a file and line, a link, a tool call's output.
+-- What a line of the chat links to: a fold, a subagent's buffer, a file and line, a link, a tool call's output.
 
 local places = require("cursor_agent.chat.places")
 local layout = require("cursor_agent.chat.layout")
@@ -23,7 +23,7 @@ function M.go(chat, target)
   return layout.edit(full_path(chat, target.path or ""), target.line)
 end
 
----Whether a text that may be a path names something on the disk. A mere word has to be a file: `src` is a word.
+---Whether a possible path exists on disk. A bare word must be a file, since `src` may be just a word.
 ---@param chat cursor_agent.Chat
 ---@param path string
 ---@return boolean
@@ -32,10 +32,10 @@ local function names_file(chat, path)
   return stat ~= nil and (stat.type == "file" or path:find("[./]") ~= nil)
 end
 
----What the line under the cursor leads to: what it is about as a whole, or else what its text names at the cursor.
+---What the line under the cursor links to: the target of the whole line, or else what its text names at the cursor.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.render.Target?
----@return integer? index of the entry, where its line as a whole leads there
+---@return integer? index of the entry, if the whole line is the link
 function M.target(chat)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local kind = vim.b.cursor_agent_kind
@@ -52,7 +52,7 @@ function M.target(chat)
   end
 end
 
----The tool call whose first line this is. The lines below it lead where they say.
+---The tool call whose first line this is. The lines below it have their own targets.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.ToolCall?
 ---@return integer? index of its entry
@@ -102,7 +102,7 @@ function M.file(chat)
   return M.go(chat, target)
 end
 
----Opens what the line under the cursor is about in the system's program for it.
+---Opens the target of the line under the cursor in the system's program for it.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.open_outside(chat)

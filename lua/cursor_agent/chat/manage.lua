@@ -1,4 +1,4 @@
--- Names and deletes conversations, open or past, and completes what they are called.
+-- Names and deletes conversations, open or past, and completes their ids and titles.
 
 local chats = require("cursor_agent.chat.registry")
 local notify = require("cursor_agent.notify")
@@ -6,7 +6,7 @@ local past = require("cursor_agent.chat.past")
 
 local M = {}
 
----A completion waits this long for what is stored.
+---How long completion waits for the stored conversations.
 local COMPLETE_MS = 500
 
 ---@type cursor_agent.PastSession[] as of the last completion
@@ -28,7 +28,7 @@ local function named(list, text)
   end
 end
 
----Finds a conversation by its id or its title: among what is open or stored, else in the agent's own list.
+---Finds a conversation by its id or title: among the open and stored ones, else in the agent's own list.
 ---@param text string
 ---@param done fun(session: cursor_agent.PastSession?)
 ---@return boolean?, string?
@@ -54,9 +54,9 @@ local function called(session)
   return title ~= "" and ("“%s”"):format(title) or "session " .. session.id
 end
 
----Deletes a past conversation, once the user has said yes.
+---Deletes a past conversation after the user has confirmed.
 ---@param session cursor_agent.PastSession
----@param sure boolean? the user is not asked
+---@param sure boolean? do not ask
 ---@return boolean?, string?
 function M.delete_one(session, sure)
   local name = called(session)
@@ -65,7 +65,7 @@ function M.delete_one(session, sure)
   end
   if not sure then
     local answer = vim.fn.confirm(("Permanently delete %s?"):format(name), "&Yes\n&No", 2)
-    -- Else the question and the next message together ask for <CR>.
+    -- Otherwise the question and the next message together cause a hit-enter prompt.
     vim.cmd.redraw()
     if answer ~= 1 then
       notify.notify("nothing was deleted")
@@ -99,7 +99,7 @@ end
 function M.delete(text, sure)
   return find(text, function(session)
     if not session then
-      -- The agent may know more than it lists.
+      -- The agent may know more sessions than it lists.
       local here = chats.current()
       local agent = here and here.agent or require("cursor_agent.config").get().agent
       session = { id = text, agent = agent, source = "agent", live = false, how = "load" }
@@ -124,7 +124,7 @@ end
 
 ---Asks for the name of a conversation.
 ---@param id string
----@param title string? what it is called
+---@param title string? its current title
 ---@return boolean
 function M.ask_name(id, title)
   vim.ui.input({ prompt = "Name of this chat: ", default = title }, function(text)
@@ -135,7 +135,7 @@ function M.ask_name(id, title)
   return true
 end
 
----Names the chat of this tab, or the past conversation whose id comes first.
+---Renames this tab's chat, or the past conversation whose id comes first.
 ---@param text string
 ---@return boolean?, string?
 function M.rename(text)
@@ -170,7 +170,7 @@ function M.rename(text)
   end)
 end
 
----Begins another chat as a copy of this one, where its agent can: both know what was said so far.
+---Forks this chat into another one, if its agent can: both know what was said so far.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.fork(chat)
@@ -182,7 +182,7 @@ function M.fork(chat)
   return require("cursor_agent.chat.layout").open(fork, { enter = true })
 end
 
----Goes on with a conversation that only the agent lists, by its title.
+---Continues a conversation that only the agent lists, by its title.
 ---@param text string
 local function load_listed(text)
   notify.report(find(text, function(found)
@@ -194,7 +194,7 @@ local function load_listed(text)
   end))
 end
 
----Goes on with a past conversation by its id or title.
+---Continues a past conversation by its id or title.
 ---@param text string
 ---@return any, string?
 function M.load(text)
@@ -210,7 +210,7 @@ function M.load(text)
     if found then
       notify.report(sessions.load(found.id, { agent = found.agent, cwd = found.cwd, enter = true }))
     elseif not text:find("%s") then
-      -- The agent may know more than is stored.
+      -- The agent may know more sessions than are stored.
       notify.report(sessions.load(text, { enter = true }))
     else
       load_listed(text)
@@ -218,7 +218,7 @@ function M.load(text)
   end)
 end
 
----What may follow in place of the last word: ids, and the rest of titles.
+---Candidates for the last word: ids, and the rest of titles.
 ---@param words string[]
 ---@param titles boolean titles too
 ---@return string[]

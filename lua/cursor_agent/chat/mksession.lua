@@ -1,4 +1,4 @@
--- Brings the chats back into the windows that a session file of `:mksession` makes for them.
+-- Brings chats back into the windows that a `:mksession` file creates for them.
 
 local buffers = require("cursor_agent.chat.buffers")
 local chats = require("cursor_agent.chat.registry")
@@ -6,22 +6,22 @@ local layout = require("cursor_agent.chat.layout")
 
 local M = {}
 
----@type table<string, { buf: integer, name: string }> by what stays of a name: buffers of chats that gave it away while a
----session file is read
+---@type table<string, { buf: integer, name: string }> by stem of the name: chat buffers renamed while a session file
+---is read
 local aside = {}
 
----Gives the buffers their names back.
+---Restores the buffers' names.
 local function come_back()
   for _, one in pairs(aside) do
     if vim.api.nvim_buf_is_valid(one.buf) then
       buffers.rename(one.buf, one.name)
     end
   end
-  -- Last: the new names are none for `step_aside`.
+  -- Cleared last, so that `step_aside` does not see the renames.
   aside = {}
 end
 
----A session file names an empty buffer after each one it knew: those of the chats there are make room for that.
+---A session file creates an empty buffer under each name it knew, so rename the live chats' buffers out of the way.
 function M.step_aside()
   if vim.g.SessionLoad == nil or next(aside) then
     return
@@ -35,16 +35,16 @@ function M.step_aside()
       end
     end
   end
-  -- Where reading the file fails half-way, nothing else does so.
+  -- Nothing else restores the names if reading the file fails half-way.
   vim.schedule(come_back)
 end
 
----After a session file was read: its windows show the chats there are; those of a former Neovim are closed again.
+---After a session file was read: its windows show the live chats; windows of chats that no longer exist are closed.
 function M.loaded()
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buf)
     if name:find("^cursor%-agent://") and not chats.of_buffer(buf) then
-      -- It may have had another title when the file was written.
+      -- Its title may have been different when the file was written.
       local live = (aside[buffers.stem(name) or name] or {}).buf
       local chat = live and chats.of_buffer(live)
       for _, win in ipairs(chat and vim.fn.win_findbuf(buf) or {}) do

@@ -1,8 +1,8 @@
--- What new chats start with, chosen while there is no session to set it in: a mode, a model.
+-- The mode and model for new chats, chosen while there is no session to set them in.
 
 local M = {}
 
----Cursor's modes, which it has in every session.
+---Cursor's modes, available in every session.
 M.CURSOR_MODES = {
   { id = "agent", name = "Agent", description = "Full agent capabilities with tool access" },
   { id = "plan", name = "Plan", description = "Plans before it changes anything" },
@@ -35,7 +35,7 @@ function M.set(agent, what, id)
   chosen[agent][what] = id
 end
 
----The models an agent's CLI has listed, if it was asked.
+---The models an agent's CLI listed, if it has been asked.
 ---@param agent string
 ---@return { id: string, name: string, description: string? }[]?
 function M.models(agent)

@@ -1,4 +1,4 @@
--- A tool call in full, in a buffer of its own.
+-- A tool call in full, in its own buffer.
 
 local ansi = require("cursor_agent.render.ansi")
 local format = require("cursor_agent.render.format")
@@ -44,7 +44,7 @@ local function unified(content, cwd)
   return lines
 end
 
----Puts lines and an empty one above others.
+---Prepends lines and a blank one to others.
 ---@param lines string[]
 ---@param spans { [1]: integer, [2]: cursor_agent.render.Span }[] of the lines, which move down
 ---@param above string[]
@@ -60,7 +60,7 @@ local function prepend(lines, spans, above)
   end
 end
 
----Shows the whole output of the tool call under the cursor; the whole text of any other entry.
+---Shows the whole output of the tool call under the cursor, or the whole text of any other entry.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.open(chat)
@@ -95,7 +95,7 @@ function M.open(chat)
     end
     local places = require("cursor_agent.render.tool").places(tool)
     if #places > 1 and filetype ~= "diff" then
-      -- A call may be about more places than its block shows.
+      -- A call may involve more places than its block shows.
       local list = {} ---@type string[]
       for _, place in ipairs(places) do
         list[#list + 1] = format.path(place.path, chat.cwd) .. (place.line and ":" .. place.line or "")
@@ -130,7 +130,7 @@ local function time(ms)
   return os.date("%H:%M:%S", math.floor(ms / 1000)) --[[@as string]]
 end
 
----Shows what is known of the entry under the cursor.
+---Shows everything known about the entry under the cursor.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.explain(chat)

@@ -1,9 +1,9 @@
--- Opens things outside of Neovim: web addresses, and files that are looked at. Whatever else an agent names is shown, not
--- opened: another program would run it, or do what its address says.
+-- Opens things outside Neovim: web addresses, and files that are only viewed or played. Anything else an agent names is
+-- shown instead: another program might execute it, or act on its address.
 
 local M = {}
 
----Endings of files that are opened: their programs show or play them.
+---Extensions of files that may be opened: their programs only show or play them.
 local ENDINGS = {}
 for ending in
   ("png jpg jpeg gif webp bmp tif tiff avif heic ico pdf mp3 wav ogg oga opus flac m4a aac mp4 m4v mov webm mkv avi"):gmatch(
@@ -13,7 +13,7 @@ do
   ENDINGS[ending] = true
 end
 
----What a file of this kind ends with; nil where it is none that is opened.
+---The extension for a MIME type; nil if such files are not opened.
 ---@param mime string?
 ---@return string?
 function M.ending_of(mime)

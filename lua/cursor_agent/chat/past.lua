@@ -1,5 +1,5 @@
--- Past conversations: the ones stored here, those of Cursor's CLI, and what the agent lists. Everything is read off the main
--- thread; callbacks get a value, or nil and why not.
+-- Past conversations: those stored here, those of Cursor's CLI, and those the agent lists. Everything is read off the
+-- main thread; callbacks get a value, or nil and the reason.
 
 local bridge = require("cursor_agent.bridge")
 local chats = require("cursor_agent.chat.registry")
@@ -10,20 +10,20 @@ local notify = require("cursor_agent.notify")
 local M = {}
 
 ---@class (exact) cursor_agent.past.Opts
----@field cwd? string conversations of this directory; without it, of the one new chats work in
----@field all? boolean of all directories
----@field agent_list? boolean false: the agent is not asked
+---@field cwd? string conversations of this directory; default: the one new chats work in
+---@field all? boolean from all directories
+---@field agent_list? boolean false: do not ask the agent
 
 ---@type table<string, cursor_agent.PastSession> what was listed, by id: it is loaded with the agent and in the directory it has there
 local listed_before = {}
 
----Says where conversations are kept, once the library is there.
+---Tells the library where conversations are stored, once it is loaded.
 function M.on_loaded()
   M.push()
   events.on("configured", "cursor_agent.chat.past", "push")
 end
 
----Says it again where the options are others.
+---Tells it again if the options have changed.
 function M.push()
   local options = config.get().memory
   local dir = vim.fs.joinpath(vim.fn.stdpath("data") --[[@as string]], "cursor-agent", "sessions")
@@ -40,7 +40,7 @@ local function absolute(cwd)
   return (vim.fs.normalize(vim.fn.fnamemodify(cwd, ":p")):gsub("(.)/$", "%1"))
 end
 
----Whether two paths are of one directory, whichever links lead there.
+---Whether two paths are the same directory once links are resolved.
 ---@param one string
 ---@param other string
 ---@return boolean
@@ -67,7 +67,7 @@ local function which(opts)
   return found
 end
 
----Calls back with what a request brings.
+---Calls back with the result of a request.
 ---@param request integer?
 ---@param problem string?
 ---@param callback fun(value: any, message: string?)
@@ -86,7 +86,7 @@ local function await(request, problem, callback)
   return true
 end
 
----Says once what cannot be read: the conversations are missing in every list.
+---Warns once about what cannot be read: those conversations are missing from every list.
 ---@param problems string[]
 local function tell_problems(problems)
   if #problems > 0 then
@@ -95,11 +95,11 @@ local function tell_problems(problems)
   end
 end
 
----Asks the agent of the current chat, or the one for new chats, for its past sessions.
+---Asks the current chat's agent, or the default one, for its past sessions.
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
 ---@return boolean?, string?
 local function ask_agent(callback)
-  -- Without a chat the agent is asked too, but makes no session for that.
+  -- Without a chat, ask the default agent without creating a session.
   local chat = chats.current()
   local key, why = chat and chat.key, nil ---@type cursor_agent.Key?, string?
   if not key then
@@ -112,7 +112,7 @@ local function ask_agent(callback)
   return await(request, problem, callback)
 end
 
----All conversations there are, each once: live ones first, then newest first.
+---All conversations without duplicates: live ones first, then newest first.
 ---@param opts cursor_agent.past.Opts?
 ---@param callback fun(sessions: cursor_agent.PastSession[]?, message: string?)
 ---@return boolean?, string?
@@ -161,7 +161,7 @@ function M.list(opts, callback)
   return true
 end
 
----What is known of a conversation that was listed.
+---What is known about a conversation that was listed.
 ---@param id string
 ---@return cursor_agent.PastSession?
 function M.known(id)
@@ -177,7 +177,7 @@ function M.preview(session, callback)
   return await(request, problem, callback)
 end
 
----The lines of stored conversations that hold a text. Without a capital letter in it, case does not matter.
+---The lines of stored conversations that contain a text. Ignores case unless it has a capital letter.
 ---@param text string
 ---@param opts cursor_agent.past.Opts?
 ---@param callback fun(hits: cursor_agent.SearchHit[]?, message: string?)
@@ -195,7 +195,7 @@ function M.search(text, opts, callback)
   return await(request, problem, callback)
 end
 
----Gives a conversation a name of yours, which wins over the agent's; an empty one takes it back.
+---Gives a conversation a title of the user's, which overrides the agent's; an empty one removes it.
 ---@param session cursor_agent.PastSession
 ---@param title string
 ---@param callback fun(done: boolean?, message: string?)
@@ -205,7 +205,7 @@ function M.rename(session, title, callback)
   return await(request, problem, callback)
 end
 
----A key by which an agent that runs can be asked something.
+---A key of a running agent through which it can be asked something.
 ---@param agent string
 ---@return cursor_agent.Key?
 local function agent_key(agent)
@@ -219,11 +219,11 @@ local function agent_key(agent)
 end
 
 ---@class (exact) cursor_agent.past.Deleted
----@field stored boolean what was stored here is gone
+---@field stored boolean what was stored here is deleted
 ---@field agent boolean the agent deleted it too
 ---@field why string? why the agent did not
 
----Deletes a conversation: what is stored here and, where the agent offers it, at the agent too.
+---Deletes a conversation: what is stored here and, if the agent supports it, the agent's copy.
 ---@param session cursor_agent.PastSession
 ---@param callback fun(done: cursor_agent.past.Deleted?, message: string?)
 ---@return boolean?, string?

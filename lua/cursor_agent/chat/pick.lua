@@ -1,4 +1,4 @@
--- Choices made by the user: modes, models, options, sessions, what to attach.
+-- Choices the user makes: modes, models, options, sessions, what to attach.
 
 local chats = require("cursor_agent.chat.registry")
 local context = require("cursor_agent.prompt.context")
@@ -15,7 +15,7 @@ local M = {}
 ---@field name string
 ---@field description? string
 
----What the library says now: news of it may not have been dealt with yet.
+---Ask the library: the last status change may not have been drained yet.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Status
 local function status_of(chat)
@@ -81,8 +81,8 @@ function M.model(chat)
   return true
 end
 
----Lists what an agent offers before it has a session, and calls back. Nothing is started for Cursor but its CLI, which lists its
----models; another agent says what it has only in a session.
+---Lists what an agent offers before it has a session, and calls back. For Cursor this only runs its CLI, which lists
+---its models; other agents list theirs only in a session.
 ---@param what "mode"|"model"
 ---@param name string of the agent
 ---@param callback fun(choices: cursor_agent.pick.Choice[])
@@ -132,7 +132,7 @@ local function list_ahead(what, name, callback)
   return true
 end
 
----Chooses a mode or a model, or sets the one named: in the chat's session, when that has started, or for the next chat.
+---Chooses a mode or a model, or sets the given one: in the chat's session if it has started, or for the next chat.
 ---@param what "mode"|"model"
 ---@param id string? without one the user is asked
 ---@return boolean?, string?
@@ -154,7 +154,7 @@ function M.switch(what, id)
       apply(chat, set, choice)
     else
       chosen.set(name, what, choice)
-      -- Later: below a list the message would make Neovim wait for a key.
+      -- Scheduled: below a list the message would make Neovim wait for a key.
       vim.schedule(function()
         vim.cmd.redraw()
         notify.notify(("new chats with %s will use the %s %s"):format(name, what, choice))
@@ -177,7 +177,7 @@ function M.switch(what, id)
   if asked or why then
     return asked, why
   end
-  -- Only its session says what there is: that is what it is asked for.
+  -- Only a session lists the choices, so start one.
   local started, problem = chat, nil ---@type cursor_agent.Chat?, string?
   if not started then
     started, problem = require("cursor_agent.chat").ensure({ agent = name })
@@ -282,7 +282,7 @@ function M.detach(chat)
   local labels = vim.tbl_map(function(item)
     return item.label
   end, chat.prompt.attached) ---@type string[]
-  -- An old conversation that goes with the next prompt is the last of them.
+  -- An old conversation attached to the next prompt comes last.
   labels[#labels + 1] = chat.status.carry
   ---@param index integer
   ---@return boolean?, string?
@@ -306,7 +306,7 @@ function M.detach(chat)
   return true
 end
 
----The selection while Visual mode is on, which it ends.
+---The selection, if Visual mode is on; ends Visual mode.
 ---@param cwd string
 ---@return cursor_agent.context.Item?
 local function visual_selection(cwd)
@@ -321,7 +321,7 @@ local function visual_selection(cwd)
   return context.range(vim.api.nvim_get_current_buf(), first, last, cwd)
 end
 
----Opens the prompt, with the selection attached when there is one.
+---Opens the prompt, with the selection attached if there is one.
 function M.prompt_with_selection()
   local item = visual_selection(vim.fn.getcwd())
   notify.report(welcome.enter(nil, function(agent)
@@ -343,7 +343,7 @@ function M.open(agent)
   end)
 end
 
----Opens the chat, or takes it off the tab.
+---Opens the chat, or closes its windows in this tab.
 ---@return any, string?
 function M.toggle()
   return welcome.enter(nil, function(agent)

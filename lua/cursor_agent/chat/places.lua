@@ -1,14 +1,14 @@
--- Reads what a line of text names at a column: a file and line, written in any of the ways people write it, or an address.
+-- Finds what a line of text refers to at a column: a file and line, in any common notation, or an address.
 
 local M = {}
 
----What wraps a path in running text and is no part of it.
+---Characters that wrap a path in running text without being part of it.
 local BEFORE, AFTER = "^[%(%[{<\"'`*@]+", "[%)%]}>\"'`*.,:;!?]+$"
 
----A word that may be part of more, as `(src/a.rs)`; a gutter is none.
+---A word that may be part of a longer one, as in `(src/a.rs)`; excludes the gutter.
 local NARROW = "()([^%s`'\"<>()%[%]|,;]+)()"
 
----How a line number follows a path.
+---The notations for a line number after a path.
 local NUMBERED = {
   "^(.-)#L(%d+)",
   "^(.-):(%d+)[:%-]%d+$",
@@ -41,7 +41,7 @@ local function read(text)
   }
 end
 
----Addresses without slashes that are no path.
+---Schemes without slashes that are not paths.
 local NOT_PATHS = { ["javascript:"] = true, ["vbscript:"] = true, ["data:"] = true, ["mailto:"] = true }
 
 ---@param target string of a markdown link
@@ -59,7 +59,7 @@ local function of_link(target)
   return found
 end
 
----The part between two marks that holds a column.
+---The part between two marks that contains a column.
 ---@param line string
 ---@param at integer byte, from 1
 ---@param mark string
@@ -72,7 +72,7 @@ local function between(line, at, mark)
   end
 end
 
----What the text at a column may name, likeliest first: only the disk can tell which of the files it is.
+---What the text at a column may refer to, likeliest first: only the disk can tell which of the files exists.
 ---@param line string
 ---@param col integer byte, from 0
 ---@return cursor_agent.render.Target[]
@@ -98,7 +98,7 @@ function M.at(line, col)
       return of_link(target)
     end
   end
-  -- A pattern knows bytes only, and those of the gutter are in letters too.
+  -- Lua patterns match bytes, and the gutter's bytes also occur in letters.
   line = line:gsub("│", "   ")
   local found = {} ---@type cursor_agent.render.Target[]
   local function add(text)

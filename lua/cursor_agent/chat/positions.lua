@@ -1,4 +1,4 @@
--- Where each entry of a transcript stands in its buffer, and where the next one goes.
+-- Where each entry of a transcript is in its buffer, and where the next one goes.
 
 local NS = require("cursor_agent.chat.namespaces")
 local bisect = require("cursor_agent.render.bisect")
@@ -7,7 +7,7 @@ local render = require("cursor_agent.render")
 ---@class (partial) cursor_agent.Transcript
 local Transcript = {}
 
----The first row of an entry. The gap above it is part of it.
+---The first row of an entry, including the gap above it.
 ---@param index integer
 ---@return integer
 function Transcript:first_row(index)
@@ -23,7 +23,7 @@ function Transcript:range(index)
   return self:first_row(index), below and self:first_row(below) or vim.api.nvim_buf_line_count(self.buf)
 end
 
----The entry that stands some places below another; above it with a number less than 0.
+---The entry a number of places below another; above it if the number is negative.
 ---@param index integer
 ---@param steps? integer
 ---@return integer?
@@ -43,7 +43,7 @@ function Transcript:last_of_block(index)
   return self.order[at]
 end
 
----Whether this buffer shows an entry: a block of its own shows what stands below its task.
+---Whether this buffer shows an entry: a subagent's buffer shows only what is below its task.
 ---@param index integer
 ---@param parent integer?
 ---@return boolean
@@ -65,7 +65,7 @@ function Transcript:slot(parent)
     last = self.items[last] and self.items[last].parent
   end
   if last then
-    -- The block is the last one: usually it is.
+    -- The common case: the block is the last one.
     return #self.order + 1
   end
   return self.position[
@@ -78,7 +78,7 @@ end
 ---@return integer? index
 ---@return integer top
 function Transcript:entry_at(row)
-  -- Asking for the last mark above a row would make Neovim walk over all that are there.
+  -- Asking Neovim for the last mark above a row would make it walk over all of them.
   local at = bisect.last(#self.order, function(i)
     return self:first_row(self.order[i]) <= row
   end)
@@ -104,8 +104,8 @@ function Transcript:place(index, row)
   vim.api.nvim_buf_set_extmark(self.buf, NS.entry, row, 0, { id = index })
 end
 
----Adds the next entry at the end of the buffer, or of its block. Replacing lines costs Neovim many times what adding
----them does, so they come with it.
+---Adds the next entry at the end of the buffer or of its block, lines included: replacing lines later would cost Neovim
+---many times as much as adding them.
 ---@private
 ---@param index integer
 ---@param entry cursor_agent.Entry
@@ -117,7 +117,7 @@ function Transcript:add(index, entry, lines)
   local task = self.items[entry.parent or 0]
   local depth = task and task.depth + 1 or 0
   local gap = render.gap(above, entry.kind, depth)
-  -- An empty buffer has one line all the same.
+  -- Even an empty buffer has one line.
   local row = #self.order > 0 and vim.api.nvim_buf_line_count(self.buf) or 0
   local past = #self.order > 0 and row or 1
   if self.order[at] then

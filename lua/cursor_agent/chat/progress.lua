@@ -9,7 +9,7 @@ local running = {} ---@type table<cursor_agent.Key, integer> percent that was to
 ---@param status "running"|"success"|"failed"
 ---@param percent integer
 local function tell(chat, status, percent)
-  -- The event alone, without the message that usually comes with it: the chat shows what is going on.
+  -- Only the event, without the message that usually comes with it: the chat already shows progress.
   vim.api.nvim_exec_autocmds("Progress", {
     pattern = "cursor-agent",
     modeline = false,
@@ -24,7 +24,7 @@ local function tell(chat, status, percent)
   })
 end
 
----How far a turn is, only its todos can tell.
+---Only the todos tell how far a turn is.
 ---@param chat cursor_agent.Chat
 function M.on_status(chat)
   if not known then

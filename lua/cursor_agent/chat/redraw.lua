@@ -1,4 +1,4 @@
--- Draws what depends on a window while Neovim redraws it: colours of what is visible, and asides where there is room.
+-- Draws what depends on a window while Neovim redraws it: colours of visible text, and asides if there is room.
 
 local clock = require("cursor_agent.bridge.clock")
 local format = require("cursor_agent.render.format")
@@ -14,14 +14,14 @@ local refreshing = {} ---@type table<integer, boolean>
 ---@class (exact) cursor_agent.redraw.Drawn
 ---@field chunks { [1]: string, [2]: string }[]
 ---@field width integer
----@field wraps boolean the line takes more rows than one
----@field col integer? the byte it covers the end of the line from
+---@field wraps boolean the line takes more than one row
+---@field col integer? the byte from which it covers the end of the line
 
 ---@type table<integer, cursor_agent.redraw.Drawn>? by row of the window being drawn
 local asides
 local now_ms = 0
 
----Redraws the windows of a buffer soon, so that what is not coloured yet is.
+---Redraws a buffer's windows soon, to colour what is not coloured yet.
 ---@param buf integer
 function M.refresh(buf)
   if refreshing[buf] then
@@ -37,7 +37,7 @@ function M.refresh(buf)
 end
 
 ---@param list cursor_agent.render.Aside[]
----@param cut boolean the end of the line cannot be seen
+---@param cut boolean the end of the line is not visible
 ---@return cursor_agent.redraw.Drawn
 local function compose(list, cut)
   local chunks, width = {}, 0
@@ -49,7 +49,7 @@ local function compose(list, cut)
     end
   end
   if #chunks > 0 then
-    -- It does not touch the edge.
+    -- Keep it off the window's edge.
     chunks[#chunks + 1] = { " ", "CursorAgentAside" }
     width = width + 1
   end
@@ -69,7 +69,7 @@ local function is_folded(win, row)
   return vim.api.nvim_win_call(win, closed)
 end
 
----Where the last characters of a line begin that take at least so many cells.
+---Where the last characters of a line begin that take up at least `cells` cells.
 ---@param line string
 ---@param cells integer
 ---@return integer col
@@ -111,7 +111,7 @@ local function on_win(_, win, buf, top, bottom)
     local aside = compose(self.asides[mark[1]] or {}, folded)
     aside.wraps = used > room and not folded
     if aside.wraps then
-      -- Rows are filled up where a line breaks at a word, so what is left over is the last row.
+      -- Rows are padded where a line breaks at a word, so the remainder is the last row.
       local past = vim.fn.virtcol({ mark[2] + 1, "$" }, false, win) --[[@as integer]]
       used = math.floor((past - 2) % room) + 1
     end
@@ -119,14 +119,14 @@ local function on_win(_, win, buf, top, bottom)
     if folded and #aside.chunks > 0 then
       table.insert(aside.chunks, 1, { "…", "CursorAgentDetail" })
     elseif cut > 1 and #aside.chunks > 0 then
-      -- The end of the line makes way: half a state says nothing.
+      -- Cut the line rather than the state: half a state says nothing.
       local counts = line:match("  [+-]%d[%d +-]*$") or ""
       local gap = 0
       if aside.wraps then
         local col, covered = last_cells(line, cut)
         aside.col, gap = col, covered - cut
       elseif cut < #counts then
-        -- A part of a number is another number.
+        -- Part of a number would be a different number.
         gap = #counts - cut
       end
       table.insert(aside.chunks, 1, { "…" .. (" "):rep(gap), "CursorAgentDetail" })
@@ -144,14 +144,14 @@ local function on_line(_, _, buf, row)
     vim.api.nvim_buf_set_extmark(buf, NS, row, aside.col or 0, {
       ephemeral = true,
       virt_text = aside.chunks,
-      -- A right-aligned text hides what is under it, so a line of several rows gets it at its end.
+      -- Right-aligned text hides what is under it, so a line of several rows gets it at its end.
       virt_text_pos = aside.col and "overlay" or aside.wraps and "eol" or "right_align",
     })
   end
 end
 
----Starts drawing; once.
----@param of { of: (fun(buf: integer): cursor_agent.Transcript?), NS: { aside: integer } } where transcripts are found
+---Starts drawing; call once.
+---@param of { of: (fun(buf: integer): cursor_agent.Transcript?), NS: { aside: integer } } finds transcripts
 function M.setup(of)
   if transcripts then
     return

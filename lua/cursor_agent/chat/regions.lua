@@ -1,15 +1,15 @@
 -- Tells markdown plugins which lines of the chat are markdown: messages are, tool calls and their output are not.
 --
 -- A plugin such as render-markdown.nvim reads the buffer's own tree. Without this it would take `a == b == c` in a diff
--- for highlighted text and hide half of it, and an unclosed fence for the rest of the conversation. Messages that could
--- abort a parser are in no region.
+-- for highlighted text and hide half of it, and an unclosed fence would swallow the rest of the conversation. Messages
+-- that could crash a parser are in no region.
 
 local guard = require("cursor_agent.colour.guard")
 local parsers = require("cursor_agent.colour.parsers")
 
 local M = {}
 
----This many of the last entries are listed; more would be felt.
+---Only this many of the last entries are listed; more would be noticeable.
 local MAX_ENTRIES = 400
 
 ---@class (exact) cursor_agent.regions.Verdict
@@ -36,10 +36,10 @@ local function is_safe(buf, item, first, past)
   return verdict.safe
 end
 
----Gives the parser the messages it may see.
+---Sets the regions of the parser to the messages it may see.
 ---@param transcript cursor_agent.Transcript
 ---@param parser vim.treesitter.LanguageTree
----@return boolean given false: there is none
+---@return boolean given false: no messages
 local function set(transcript, parser)
   local regions = {} ---@type Range4[][]
   for at = math.max(#transcript.order - MAX_ENTRIES + 1, 1), #transcript.order do
@@ -53,21 +53,21 @@ local function set(transcript, parser)
     end
   end
   if #regions > 0 then
-    -- Part of the documented interface in 0.10, marked as private since, and there is no other way.
+    -- Documented in 0.10, marked private since; there is no alternative.
     ---@diagnostic disable-next-line: access-invisible
     parser:set_included_regions(regions --[[@as any]])
   end
   return #regions > 0
 end
 
----Sees to it that the chat's parser is given such regions only, whoever asks for it. The buffer is still empty.
+---Makes sure the chat's parser only ever gets such regions, whoever creates it. Call it while the buffer is empty.
 ---@param transcript cursor_agent.Transcript
 function M.fence(transcript)
   local tick, given = -1, false
   parsers.fence(transcript.buf, "markdown", function(parser)
     local now = vim.api.nvim_buf_get_changedtick(transcript.buf)
     if transcript:is_open() then
-      -- An entry is being written: where it ends is not known yet.
+      -- An entry is being written: its end is not known yet.
       return false
     elseif now ~= tick then
       tick, given = now, set(transcript, parser)
@@ -76,8 +76,8 @@ function M.fence(transcript)
   end)
 end
 
----Brings the regions up to date, where a plugin reads them. At once: readers draw as soon as the text has changed, and
----not again until it does.
+---Updates the regions if a plugin reads them. Immediately, since plugins draw as soon as the text changes, and then not
+---again until the next change.
 ---@param transcript cursor_agent.Transcript
 function M.update(transcript)
   if not parsers.has_reader() then

@@ -1,4 +1,4 @@
--- All chats of this Neovim: by key, by the agent's session id, and which one each tab page is about.
+-- All chats of this Neovim: by key, by the agent's session id, and the current one of each tab page.
 
 local bridge = require("cursor_agent.bridge")
 
@@ -41,14 +41,14 @@ function M.all()
   return list
 end
 
----Makes a chat the one its tab page is about.
+---Makes a chat the current one of a tab page.
 ---@param chat cursor_agent.Chat
 ---@param tab? integer
 function M.use(chat, tab)
   by_tab[tab or vim.api.nvim_get_current_tabpage()] = chat.key
 end
 
----The tab pages that are about a chat.
+---The tab pages whose current chat this is.
 ---@param chat cursor_agent.Chat
 ---@return integer[]
 function M.tabs(chat)
@@ -57,14 +57,14 @@ function M.tabs(chat)
   end, vim.api.nvim_list_tabpages())
 end
 
----The chat the current tab page is about.
+---The chat of the current tab page.
 ---@return cursor_agent.Chat?
 function M.current()
   local buf = vim.api.nvim_get_current_buf()
   return M.of_buffer(buf) or M.get(by_tab[vim.api.nvim_get_current_tabpage()])
 end
 
----Whether a turn of the current chat runs: there is something to stop.
+---Whether the current chat is running a turn that could be stopped.
 ---@return boolean
 function M.is_busy()
   local chat = M.current()
@@ -72,21 +72,21 @@ function M.is_busy()
   return state == "running" or state == "waiting"
 end
 
----The chat a buffer belongs to, as its transcript or its prompt.
+---The chat whose transcript or prompt a buffer is.
 ---@param buf integer
 ---@return cursor_agent.Chat?
 function M.of_buffer(buf)
   return M.get(vim.b[buf].cursor_agent_key)
 end
 
----Whether a chat needs the user: something is to be decided.
+---Whether a chat needs the user's decision.
 ---@param chat cursor_agent.Chat
 ---@return boolean
 function M.waits(chat)
   return (chat.status.pending or 0) > 0
 end
 
----How much a chat matters just now: 1 where it needs the user, 2 while it runs, 3 otherwise.
+---How urgent a chat is: 1 if it needs the user, 2 while it runs, 3 otherwise.
 ---@param chat cursor_agent.Chat
 ---@return 1|2|3
 function M.rank(chat)
@@ -109,7 +109,7 @@ function M.others(chat)
   return count, waiting
 end
 
----The chat that is meant: by key, by the agent's session id, or without either the current tab's.
+---Finds a chat by key or by the agent's session id; by default the current tab's.
 ---@param session? cursor_agent.Key|string
 ---@return cursor_agent.Chat?, string?
 function M.find(session)
@@ -129,7 +129,7 @@ function M.find(session)
       return other
     end
   end
-  -- `status()` asks the library, which may be ahead of what was told here.
+  -- `status()` asks the library, which may be ahead of the changes drained so far.
   for _, other in pairs(by_key) do
     local status = bridge.status(other.key)
     if status and status.session_id == session then

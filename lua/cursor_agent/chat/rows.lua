@@ -1,4 +1,4 @@
--- The rows of the switcher: what a chat is doing or when it was last used, its title, agent, age and folder, in columns.
+-- The rows of the switcher: a chat's state or when it was last used, its title, agent, age and folder, in columns.
 
 local clock = require("cursor_agent.bridge.clock")
 local format = require("cursor_agent.render.format")
@@ -6,21 +6,21 @@ local titles = require("cursor_agent.chat.titles")
 
 local M = {}
 
----A chat there is, live or past.
+---A chat, live or past.
 ---@class (exact) cursor_agent.chat.Row
----@field chat cursor_agent.Chat? of a live one
----@field past cursor_agent.PastSession? of another
----@field late string? not a chat: the agent that has not listed its own yet
+---@field chat cursor_agent.Chat? if live
+---@field past cursor_agent.PastSession? if past
+---@field late string? not a chat: an agent that has not listed its sessions yet
 ---@field mark string
 ---@field hl string? of the mark and the state
 ---@field state string
 ---@field title string
 ---@field agent string
 ---@field age string
----@field about string[] what it asks for, the folder
+---@field about string[] what it asks for, or the folder
 ---@field at_ms integer? when it was last used
 
----Columns of the state, and at most of the title and the agent.
+---Width of the state column, and maximum widths of title and agent.
 local STATE_CELLS, MOST_TITLE, MOST_AGENT, AGE_CELLS = 14, 40, 12, 3
 
 ---@type table<string, string> by kind of decision
@@ -51,7 +51,7 @@ function M.touched_ms(chat)
   return touched[chat]
 end
 
----How long ago, in a number and a letter.
+---An age as a number and a unit letter.
 ---@param ms integer
 ---@return string
 function M.age(ms)
@@ -67,7 +67,7 @@ function M.age(ms)
   return days < 100 and days .. "d" or days < 700 and math.floor(days / 7) .. "w" or math.floor(days / 365) .. "y"
 end
 
----A time as agents write it: `2026-03-01T12:00:00Z`, in ms since 1970.
+---Parses a time as agents write it, `2026-03-01T12:00:00Z`, into ms since 1970.
 ---@param text string?
 ---@return integer?
 function M.parse_time(text)
@@ -81,7 +81,7 @@ function M.parse_time(text)
   end
   local year, month = n[1], n[2]
   if month <= 2 then
-    -- With years that begin in March the leap day is the last.
+    -- With years starting in March the leap day comes last.
     year, month = year - 1, month + 12
   end
   local leap_days = math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
@@ -92,7 +92,7 @@ function M.parse_time(text)
   return math.floor((days * 86400 + n[4] * 3600 + n[5] * 60 + n[6] - offset) * 1000)
 end
 
----The day something was on, as a person says it.
+---A day in words, such as "yesterday".
 ---@param at_ms integer
 ---@param now_ms integer
 ---@return string
@@ -121,7 +121,7 @@ function M.day(at_ms, now_ms)
   return os.date("%Y-%m-%d", at) --[[@as string]]
 end
 
----What a live chat is doing: a mark, words, and how they are coloured.
+---What a live chat is doing: a mark, words, and their highlight.
 ---@param chat cursor_agent.Chat
 ---@param asks cursor_agent.Decision?
 ---@return string mark
@@ -147,7 +147,7 @@ function M.doing(chat, asks)
   return " ", titles.has(chat) and "open" or "new", "CursorAgentDetail"
 end
 
----What a decision is about, in a line.
+---What a decision is about, in one line.
 ---@param decision cursor_agent.Decision
 ---@return string
 local function asked(decision)
@@ -197,7 +197,7 @@ function M.past(past)
   return {
     past = past,
     mark = " ",
-    -- A chat of `agent acp` goes on as one of ours does.
+    -- A chat of `agent acp` continues like one of ours.
     state = past.source == "cli" and past.how ~= "load" and "terminal" or at and M.day(at, now) or "earlier",
     hl = "CursorAgentDetail",
     title = format.first_line((title:gsub("%c", " ")), 80),
@@ -208,7 +208,7 @@ function M.past(past)
   }
 end
 
----A text cut or filled up to a width.
+---Cuts or pads a text to a width.
 ---@param text string
 ---@param cells integer
 ---@return string
@@ -231,13 +231,13 @@ function M.columns(rows, room)
     title = math.max(title, math.min(format.width(row.title), MOST_TITLE))
     agent = math.max(agent, math.min(format.width(row.agent), MOST_AGENT))
   end
-  -- The folder, or what is asked, has a fifth of the room at least.
+  -- The folder, or what is asked, gets at least a fifth of the room.
   local fixed = 2 + STATE_CELLS + 2 + 2 + agent + 2 + AGE_CELLS + 2
   title = math.max(math.min(title, room - fixed - math.floor(room / 5)), 12)
   return { title = title, agent = agent, room = room }
 end
 
----A row as it is shown.
+---A row as shown.
 ---@param row cursor_agent.chat.Row
 ---@param columns { title: integer, agent: integer, room: integer }
 ---@return cursor_agent.picker.Chunk[]
@@ -249,7 +249,7 @@ function M.chunks(row, columns)
   local about = table.concat(row.about, " · ")
   local left = columns.room - used
   if format.width(about) > left then
-    -- Of a folder the last part says most.
+    -- The last part of a folder is the most telling.
     local short = vim.list_slice(row.about, 1, #row.about - 1)
     about = table.concat(vim.list_extend(short, { vim.fs.basename(row.about[#row.about]) }), " · ")
   end

@@ -1,10 +1,10 @@
--- Opens, starts, loads and prompts chats: what the public calls of these names do.
+-- Opens, starts, loads and prompts chats, for the public functions of the same names.
 
 local chats = require("cursor_agent.chat.registry")
 
 local M = {}
 
----Opens the chat of the current tab, or a new one, and goes to its prompt.
+---Opens the current tab's chat, or a new one, and goes to its prompt.
 ---@param opts? cursor_agent.OpenOpts
 ---@return cursor_agent.Key?, string?
 function M.open(opts)
@@ -21,7 +21,7 @@ function M.open(opts)
   return chat.key
 end
 
----Takes the chat off the current tab. The session goes on.
+---Closes the chat's windows in the current tab. The session keeps running.
 ---@return boolean?, string?
 function M.close()
   local chat, why = chats.find()
@@ -32,7 +32,7 @@ function M.close()
   return true
 end
 
----Opens the chat, or takes it off the current tab.
+---Opens the chat, or closes its windows in the current tab.
 ---@return cursor_agent.Key|boolean?, string?
 function M.toggle()
   local chat = chats.current()
@@ -68,7 +68,7 @@ function M.new(opts)
   return chat.key
 end
 
----Sends a prompt, or queues it while a turn runs. Without a chat it starts one.
+---Sends a prompt, or queues it while a turn runs. Starts a chat if there is none.
 ---@param text string
 ---@param opts? cursor_agent.PromptOpts
 ---@return integer? number of the prompt; 0 while it waits for an attachment, such as a `@diff` from git
@@ -98,7 +98,7 @@ function M.prompt(text, opts)
   return number, trouble
 end
 
----Goes on with a past session.
+---Continues a past session.
 ---@param id string the agent's session id
 ---@param opts? cursor_agent.NewOpts
 ---@return cursor_agent.Key?, string?
@@ -110,7 +110,7 @@ function M.load(id, opts)
   if not chat then
     local known = require("cursor_agent.chat.past").known(id)
     chat, why = require("cursor_agent.chat").new({
-      -- As `list` has those of the agent of the current chat.
+      -- An id from `list` may belong to the current chat's agent.
       agent = opts.agent or known and known.agent or here and here.agent,
       cwd = opts.cwd or known and known.cwd,
       title = known and known.title_from == "agent" and known.title or nil,

@@ -8,10 +8,10 @@ local M = {}
 
 local used = false
 
----What is said of cloud agents.
+---The text about cloud agents.
 local cloud = ""
 
----Cheap enough for every redraw: it reads the last status and asks nothing.
+---Cheap enough for every redraw: it only reads the last status.
 ---@return string
 function M.text()
   used = true
@@ -43,7 +43,7 @@ function M.text()
   return table.concat(words, " ")
 end
 
----@param words string of the cloud agents that work or ask; empty for none
+---@param words string about the cloud agents that work or ask; empty for none
 function M.set_cloud(words)
   cloud = words
   M.redraw()

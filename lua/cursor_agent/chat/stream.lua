@@ -1,4 +1,4 @@
--- Writes messages and thoughts as they stream in: only what is new, and code that goes on after a tool call.
+-- Writes messages and thoughts as they stream in: only what is new, and code that continues after a tool call.
 
 local NS = require("cursor_agent.chat.namespaces")
 local blocks = require("cursor_agent.render.block")
@@ -50,7 +50,7 @@ function Transcript:stream(index, text)
       local at = row + block.row - top
       local last = item.blocks[#item.blocks]
       if last and last.row == at then
-        -- What began as text turned out to be a fence when its line was whole.
+        -- What looked like text turned out to be a fence once its line was complete.
         last.code = block.code
         item.lit[#item.blocks] = nil
       else
@@ -85,7 +85,7 @@ function Transcript:thought_title(index, entry)
   end
 end
 
----Begins a message within the code block that the one before it in this turn has left open.
+---Begins a message inside the code block that the previous message of this turn left open.
 ---@private
 ---@param index integer
 ---@param text string of the message
@@ -107,11 +107,11 @@ function Transcript:go_on(index, text)
   local newline = text:find("^\r?\n") ~= nil
   item.goes_on = { from = from, joined = midway and not newline }
   self:stream(index, midway and newline and fence or fence .. "\n")
-  -- It is none of the text.
+  -- The repeated fence is not part of the text.
   assert(item.tail).bytes = 0
 end
 
----The text of a message or thought as a whole: written when it is new, or when it is not what was streamed.
+---Writes the full text of a message or thought, if it is new or differs from what was streamed.
 ---@private
 ---@param index integer
 ---@param entry cursor_agent.Entry
@@ -126,7 +126,7 @@ function Transcript:message(index, entry, fresh)
   local item = self.items[index]
   local streamed = item.tail and item.tail.bytes or 0
   if not fresh and #entry.text > streamed then
-    -- Text only grows: what is there already is its beginning.
+    -- Text only grows: what is already there is its beginning.
     self:stream(index, entry.text:sub(streamed + 1))
   elseif fresh or (entry.text ~= "" and #entry.text < streamed) then
     if not fresh then

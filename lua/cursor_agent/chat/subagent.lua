@@ -1,4 +1,4 @@
--- A subagent in a buffer of its own: what its block in the chat shows, while it works and after.
+-- A subagent in its own buffer: shows what its block in the chat shows, while it works and afterwards.
 
 local format = require("cursor_agent.render.format")
 local bridge = require("cursor_agent.bridge")
@@ -7,7 +7,7 @@ local transcripts = require("cursor_agent.chat.transcript")
 
 local M = {}
 
----Whether what streams in is listened to: only once a chat has such a buffer, and most never do.
+---Whether we subscribe to streamed text: only once a chat has such a buffer, and most never do.
 local listens = false
 
 ---@param chat cursor_agent.Chat
@@ -35,14 +35,14 @@ end
 
 ---Ends a batch of changes.
 ---@param chat cursor_agent.Chat
----@param flood boolean more is to come at once
+---@param flood boolean more changes follow immediately
 function M.on_drained(chat, flood)
   for _, view in ipairs(transcripts.views(chat)) do
     view:finish(flood)
   end
 end
 
----What a subagent is called and how it stands, in a line.
+---A subagent's name and state, in one line.
 ---@param entry cursor_agent.Entry
 ---@return string
 function M.title(entry)
@@ -106,7 +106,7 @@ local function dress(win, buf)
   end
 end
 
----Makes the buffer of a subagent and writes what there is of it.
+---Creates a subagent's buffer and writes what there is so far.
 ---@param chat cursor_agent.Chat
 ---@param task integer
 ---@return integer buf
@@ -143,7 +143,7 @@ local function make(chat, task)
   return buf
 end
 
----Shows a subagent in a buffer of its own, which goes on with it, and goes there.
+---Shows a subagent in its own buffer, which keeps updating, and goes there.
 ---@param chat cursor_agent.Chat
 ---@param task integer its entry
 ---@return boolean?, string?

@@ -1,4 +1,4 @@
--- The switcher: one list of every chat, live ones first, then past ones, each once. Going to one stops none.
+-- The switcher: one list of every chat, live ones first, then past ones, without duplicates. Switching stops none.
 
 local bridge = require("cursor_agent.bridge")
 local chats = require("cursor_agent.chat.registry")
@@ -13,13 +13,13 @@ local titles = require("cursor_agent.chat.titles")
 
 local M = {}
 
----Where other chats are live, an agent may take this long to list its past ones; the rest is shown without them.
+---While other chats are live, wait this long for an agent to list its past ones, then show the list without them.
 M.LATE_MS = 1000
 
----Lines of a conversation's end that are shown beside the list.
+---How many of a conversation's last lines are previewed beside the list.
 local PREVIEW_LINES = 60
 
----The chats of this Neovim as rows: those that need the user, those that run, then the one last used.
+---The chats of this Neovim as rows: those that need the user, those that run, then by last use.
 ---@return cursor_agent.chat.Row[]
 function M.live()
   local list = chats.all()
@@ -38,7 +38,7 @@ function M.live()
   end, list)
 end
 
----Past sessions as rows, newest first, without those that are open.
+---Past sessions as rows, newest first, without the open ones.
 ---@param found cursor_agent.PastSession[]
 ---@return cursor_agent.chat.Row[]
 local function past_rows(found)
@@ -65,7 +65,7 @@ local function past_rows(found)
   return list
 end
 
----Shows a chat in this tab page, in place of the one that is there.
+---Shows a chat in this tab page, replacing the current one.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.go(chat)
@@ -123,7 +123,7 @@ end
 
 ---@param list cursor_agent.chat.Row[]
 local function show_list(list)
-  -- The number that Neovim's own list puts before each, and the border of a picker's.
+  -- Room for the number in Neovim's own list, or a picker's border.
   local columns = rows.columns(list, vim.o.columns - 6)
   picker.open({
     title = "Chats",
@@ -140,8 +140,8 @@ local function show_list(list)
   })
 end
 
----Shows the list. Without any other chat the user is told so.
----@param opts? { patient: boolean? } wait for agents that take their time
+---Shows the list, or a message if there is no other chat.
+---@param opts? { patient: boolean? } wait for slow agents
 ---@return boolean?, string?
 function M.open(opts)
   local here = chats.current()
@@ -243,8 +243,8 @@ local function is_empty(chat)
     and vim.trim(chat.prompt:text()) == ""
 end
 
----The chat to go on with in this directory: the one that was taken off the screen, a live one in another place, else the last
----of the past ones.
+---The chat to continue in this directory: the one that was closed here, a live one shown elsewhere, else the latest
+---past one.
 ---@param done fun(row: cursor_agent.chat.Row?, why: string?)
 ---@return boolean?, string?
 function M.last(done)
@@ -287,7 +287,7 @@ function M.last(done)
   return past.list({ cwd = cwd }, answer)
 end
 
----Continues the last chat of this directory. An empty chat makes way for it.
+---Continues this directory's last chat. An empty chat is replaced.
 ---@return boolean?, string?
 function M.resume()
   local here = chats.current()

@@ -1,28 +1,30 @@
--- Keeps a window that is at the end of a chat at its end while text comes (it is pinned), and counts what others have not seen.
+-- Keeps a window that is at the end of a chat there while text streams in (it is pinned), and counts what others have
+-- not seen.
 
 ---@class (exact) cursor_agent.tail.Hidden
----@field rows integer at the foot of the window that cannot be seen
----@field line fun(): integer the line that has to be seen
----@field lifted boolean the text was moved for it
+---@field rows integer rows at the bottom of the window that are covered
+---@field line fun(): integer the line that must stay visible
+---@field lifted boolean the text was scrolled up for it
 
 ---@class cursor_agent.Tail
 ---@field private buf integer
----@field private places table<integer, integer|false>? by window: the cursor's line, if it is pinned; as it was when the batch began
----@field private scrolled_at integer when windows were last moved
----@field private before integer lines there were when the batch began
----@field private bytes integer there were when the batch began
----@field private base table<integer, integer> by window that is not pinned: lines there were when it stopped
----@field private size table<integer, integer> by such a window: bytes there were then
----@field private owed table<integer, integer> by window that could not be moved: the line its cursor was left on
----@field private hidden table<integer, cursor_agent.tail.Hidden> by window that something lies over
----@field private put table<integer, integer[]> by window whose last line is taller than itself: the cursor, as it was put
----@field private full table<integer, boolean> by window that is pinned: whether text filled it when the batch began
+---@field private places table<integer, integer|false>? by window: the cursor's line if pinned when the batch began
+---@field private scrolled_at integer when windows were last scrolled
+---@field private before integer line count when the batch began
+---@field private bytes integer byte count when the batch began
+---@field private base table<integer, integer> by window that is not pinned: line count when it stopped being so
+---@field private size table<integer, integer> by such a window: byte count at that time
+---@field private owed table<integer, integer> by window that could not be scrolled: the line its cursor was left on
+---@field private hidden table<integer, cursor_agent.tail.Hidden> by window whose bottom is covered
+---@field private put table<integer, integer[]> by window with a taller last line: the cursor position we set
+---@field private full table<integer, boolean> by pinned window: whether text filled it when the batch began
 local Tail = {}
 Tail.__index = Tail
 
 local M = {}
 
----While text comes faster than it can be shown, windows scroll this often. Scrolling is what drawing costs most.
+---While text arrives faster than it can be shown, scroll only this often. Scrolling is the most expensive part of
+---drawing.
 local FLOOD_FRAME_MS = 50
 
 ---@param buf integer
@@ -69,7 +71,7 @@ local function in_last_row(win)
   end)
 end
 
----Whether no row of a window is left blank that text above could have.
+---Whether no row of a window is blank that text from above could fill.
 ---@param win integer
 ---@param last integer
 ---@return boolean
@@ -80,30 +82,30 @@ local function is_full(win, last)
   end
   local rows = vim.api.nvim_win_text_height(win, { start_row = info.topline - 1, end_row = last - 1 }).all
   if vim.wo[win].smoothscroll then
-    -- The first line may be shown from its middle on.
+    -- The first line may be shown from the middle.
     local skipped = vim.api.nvim_win_call(win, vim.fn.winsaveview).skipcol
     rows = rows - math.floor(skipped / math.max(info.width - info.textoff, 1))
   end
   return rows >= info.height
 end
 
----Moves a window to the last line, showing as much above it as fits.
+---Scrolls a window to the last line, showing as much above it as fits.
 ---@param win integer
 ---@param last integer
----@param grown number lines it has more than before
+---@param grown number number of added lines
 ---@param hidden cursor_agent.tail.Hidden?
----@param was_full boolean? the text filled it: so it shall again, when a fold closed or lines went
+---@param was_full boolean? the text filled it: make it do so again after a fold closed or lines were removed
 local function to_tail(win, last, grown, hidden, was_full)
   local info = vim.fn.getwininfo(win)[1]
   local height = info.height - (hidden and hidden.rows or 0)
   local rows_of_last = vim.api.nvim_win_text_height(win, { start_row = last - 1, end_row = last - 1 }).all
-  -- Of a line that is taller than the window Neovim shows the part the cursor is in.
+  -- Of a line taller than the window, Neovim shows the part with the cursor.
   vim.api.nvim_win_set_cursor(win, { last, rows_of_last > height and vim.v.maxcol or 0 })
   if not hidden and grown <= math.floor(height / 3) and (not was_full or is_full(win, last)) then
-    -- Neovim scrolls by itself just as far as it must.
+    -- Neovim itself scrolls just as far as needed.
     return
   end
-  -- After a long jump it would put the last line in the middle of the window.
+  -- After a long jump Neovim would put the last line in the middle of the window.
   vim.api.nvim_win_call(win, function()
     local line = hidden and math.min(hidden.line(), last) or last
     local top, rows, skip = line, 0, 0
@@ -118,7 +120,7 @@ local function to_tail(win, last, grown, hidden, was_full)
       if rows > height then
         local above = rows - height
         if rows > size.all and size.all - above > 1 and size.fill == 0 then
-          -- The end of a paragraph rather than blank rows.
+          -- Show the end of a paragraph rather than blank rows.
           top, skip = first, above * (info.width - info.textoff)
         end
         break
@@ -130,7 +132,7 @@ local function to_tail(win, last, grown, hidden, was_full)
   end)
 end
 
----Whether moving the cursor of a window would get in the way of what the user is doing there.
+---Whether moving a window's cursor would interfere with what the user is doing there.
 ---@param win integer
 ---@return boolean
 local function busy(win)
@@ -141,8 +143,8 @@ local function busy(win)
   return mode ~= "n" and mode:sub(1, 1) ~= "i"
 end
 
----Whether a window stands at the end. In a line taller than the window that takes more than to be on it: the user may have gone
----back in it to read.
+---Whether a window is at the end. If the last line is taller than the window, being on it is not enough: the user may
+---have gone back in it to read.
 ---@private
 ---@param win integer
 ---@param last integer
@@ -157,11 +159,11 @@ function Tail:stands(win, last)
   return not put or cursor[1] ~= put[1] or cursor[2] >= put[2] or in_last_row(win)
 end
 
----Moves a window to the end, and notes where in a line taller than the window its cursor is then.
+---Moves a window to the end, and records the cursor position if the last line is taller than the window.
 ---@private
 ---@param win integer
 ---@param last integer
----@param grown number lines it has more than before
+---@param grown number number of added lines
 ---@param was_full boolean?
 function Tail:move(win, last, grown, was_full)
   to_tail(win, last, grown, self.hidden[win], was_full)
@@ -169,14 +171,14 @@ function Tail:move(win, last, grown, was_full)
   self.put[win] = cursor[2] > 0 and cursor or nil
 end
 
----Notes which windows stand at the end, once for a batch of changes.
+---Records which windows are at the end, once per batch of changes.
 function Tail:note()
   if self.places then
     for win, line in pairs(self.places) do
       if not vim.api.nvim_win_is_valid(win) then
         self.places[win] = nil
       elseif line and (vim.api.nvim_win_get_cursor(win)[1] ~= line or not self:stands(win, self.before)) then
-        -- Between two steps of a flood only the user moves the cursor.
+        -- During a flood only the user moves the cursor between two steps.
         self.places[win] = false
         self:stop(win)
       end
@@ -198,7 +200,7 @@ function Tail:note()
   end
 end
 
----A window is not pinned from here on.
+---Unpins a window.
 ---@private
 ---@param win integer
 function Tail:stop(win)
@@ -207,15 +209,15 @@ function Tail:stop(win)
   end
 end
 
----Whether a window stood at the end when the batch began.
+---Whether a window was at the end when the batch began.
 ---@param win integer
 ---@return boolean
 function Tail:is_pinned(win)
   return self.places ~= nil and self.places[win] ~= nil and self.places[win] ~= false
 end
 
----Ends a batch of changes: windows that stood at the end stand there again.
----@param flood boolean more is to come at once: the windows need not show every step of it
+---Ends a batch of changes: windows that were at the end are moved there again.
+---@param flood boolean more follows immediately, so windows need not show every step
 ---@return boolean moved
 function Tail:scroll(flood)
   local places = self.places
@@ -247,14 +249,14 @@ function Tail:scroll(flood)
   return true
 end
 
----Whether a window stands at the end.
+---Whether a window is at the end.
 ---@param win integer
 ---@return boolean
 function Tail:is_at(win)
   return self:stands(win, vim.api.nvim_buf_line_count(self.buf))
 end
 
----Takes one window, or those of the current tab page that show the chat, to its end.
+---Moves one window, or those of the current tab page that show the chat, to the end.
 ---@param win? integer
 function Tail:go(win)
   local last = vim.api.nvim_buf_line_count(self.buf)
@@ -265,13 +267,13 @@ function Tail:go(win)
     self.base[one] = nil
     self:move(one, last, math.huge)
     if self.places then
-      -- In the middle of a flood: it is pinned from here on.
+      -- In the middle of a flood: pin it from here on.
       self.places[one] = last
     end
   end
 end
 
----Something lies over the foot of a window. If that is pinned and a line cannot be seen there, it shows it above.
+---Something covers the bottom of a window. If the window is pinned and that hides a line, scroll it into view.
 ---@param win integer
 ---@param rows integer
 ---@param line fun(): integer the line
@@ -290,7 +292,7 @@ function Tail:hide(win, rows, line)
   end
 end
 
----Nothing lies over a window any more. It may be gone, or show something else by now.
+---Nothing covers a window any more. By now it may be gone, or show something else.
 ---@param win integer
 function Tail:unhide(win)
   local before = self.hidden[win]
@@ -301,8 +303,8 @@ function Tail:unhide(win)
   end
 end
 
----Lets go of a window that is about to go, and says what there is to know of it: nil where it is pinned, else the lines
----that have been there to see.
+---Forgets a window that is about to close, and returns what to remember: nil if it is pinned, else the number of lines
+---the user could have seen.
 ---@param win integer
 ---@return integer?
 function Tail:leave(win)
@@ -313,15 +315,15 @@ function Tail:leave(win)
   return seen
 end
 
----Counts in a new window from where another one left off.
+---Continues the count of another window in a new one.
 ---@param win integer
 ---@param seen integer
 function Tail:resume(win, seen)
   self.base[win], self.size[win] = seen, nil
 end
 
----How many lines came below while a window showed something further up, and whether anything did: a paragraph that grows
----is one line.
+---How many lines were added below while a window showed something further up, and whether anything was: a growing
+---paragraph is one line.
 ---@param win integer
 ---@return integer lines
 ---@return boolean any

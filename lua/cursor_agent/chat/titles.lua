@@ -1,4 +1,4 @@
--- What a chat is called, wherever it is named: as the user or the agent named it, else by its first prompt. Its buffers carry that.
+-- A chat's title: given by the user or the agent, else its first prompt. Its buffers are named after it.
 
 local buffers = require("cursor_agent.chat.buffers")
 local events = require("cursor_agent.bridge.events")
@@ -6,10 +6,10 @@ local format = require("cursor_agent.render.format")
 
 local M = {}
 
----A longer title is cut where chats are told apart.
+---Longer titles are cut when used to tell chats apart.
 local MOST_CHARS = 60
 
----What a chat is called in which nothing was asked yet.
+---The title of a chat without a prompt.
 M.UNTITLED = "New chat"
 
 ---@type table<cursor_agent.Chat, string> the first prompt of each, as far as it is known
@@ -29,7 +29,7 @@ function M.of(chat)
   return line and vim.trim(line) ~= "" and line or M.UNTITLED
 end
 
----Whether something tells what the chat is about.
+---Whether a chat has a title of some kind.
 ---@param chat cursor_agent.Chat
 ---@return boolean
 function M.has(chat)
@@ -49,7 +49,7 @@ function M.name_buffers(chat)
   end
 end
 
----Gives a chat a name; the agent's own no longer counts.
+---Names a chat; the agent's title no longer counts.
 ---@param chat cursor_agent.Chat
 ---@param title string
 function M.give(chat, title)

@@ -1,7 +1,7 @@
 -- Writes the entries of a session into its chat buffer, each within its own lines.
 --
--- They stand in the order they came, but what a subagent says and does stands below its task: one block for each. Another
--- buffer may show one of these blocks alone.
+-- They are in the order they came, except that a subagent's entries are below its task, one block per task. Another
+-- buffer may show one such block alone.
 
 local NS = require("cursor_agent.chat.namespaces")
 local redraw = require("cursor_agent.chat.redraw")
@@ -17,15 +17,15 @@ local render = require("cursor_agent.render")
 ---@field done boolean
 ---@field text string? of a prompt
 ---@field started_ms integer
----@field parent integer? the task it stands below
----@field depth integer how many tasks it stands below, in this buffer
+---@field parent integer? the task it is below
+---@field depth integer how many tasks it is below, in this buffer
 ---@field tail cursor_agent.render.Tail? of streamed text
----@field goes_on cursor_agent.transcript.GoesOn? it begins in a code block of a message above
+---@field goes_on cursor_agent.transcript.GoesOn? it starts inside a code block of an earlier message
 ---@field blocks cursor_agent.render.TextBlock[]? of streamed text; rows from the entry's own
----@field lit table<integer, integer|true> blocks that are coloured: true, or how many bytes there were then
----@field lit_at integer when the last one was
+---@field lit table<integer, integer|true> coloured blocks: true, or the number of bytes at that time
+---@field lit_at integer when the last one was coloured
 ---@field drawn integer counts how often a block was rendered
----@field painting integer which of those times is being coloured
+---@field painting integer the value of `drawn` being coloured
 ---@field targets table<integer, cursor_agent.render.Target>? by row
 ---@field code cursor_agent.render.Code[]? not yet coloured
 ---@field asides integer[] marks of `asides`
@@ -35,37 +35,38 @@ local render = require("cursor_agent.render")
 ---@field first integer row, from the entry's own
 ---@field last integer row
 ---@field closed boolean
----@field block boolean? it takes in all that stands below the task; its last row is that of its last entry
----@field made boolean? windows have it: a task that nothing stands below yet has none
+---@field block boolean? it covers everything below the task; its last row is that of its last entry
+---@field made boolean? windows have it: a task with nothing below it has no fold yet
 
----A message begins in a code block of another one: a tool call came between them. Its first line repeats the fence.
+---A message continues a code block of an earlier one, since a tool call came between them. Its first line repeats the
+---fence.
 ---@class (exact) cursor_agent.transcript.GoesOn
----@field from integer the entry it goes on with
+---@field from integer the entry it continues
 ---@field joined boolean whether that is in the middle of a line
 
----How the last window that went showed the chat.
+---How the last closed window showed the chat.
 ---@class (exact) cursor_agent.transcript.Left
----@field seen integer? lines that have been there to see; nil: it was pinned to the end
+---@field seen integer? lines the user could have seen; nil: pinned to the end
 ---@field view vim.fn.winsaveview.ret
 ---@field closed table<integer, boolean> by entry whose fold the user opened or closed
 
 ---@class (partial) cursor_agent.Transcript
 ---@field buf integer
 ---@field items table<integer, cursor_agent.transcript.Item> by the number of the entry
----@field order integer[] the numbers of the entries as they stand in the buffer
----@field private position table<integer, integer> where they stand in `order`
+---@field order integer[] entry numbers in buffer order
+---@field private position table<integer, integer> index of each in `order`
 ---@field root integer? the task whose block this is
 ---@field context cursor_agent.render.Context
 ---@field conceal boolean
 ---@field fold_thoughts boolean
 ---@field tail cursor_agent.Tail
 ---@field asides table<integer, cursor_agent.render.Aside[]> by mark
----@field ticking table<integer, boolean> marks of asides that show a running time
+---@field ticking table<integer, boolean> marks of asides that show elapsed time
 ---@field private next_aside integer
 ---@field private fenced boolean
 ---@field private left cursor_agent.transcript.Left?
 ---@field private open boolean the buffer may be written to
----@field private last_room integer? cells a line had when it was last drawn
+---@field private last_room integer? cells per line at the last drawing
 ---@field folds cursor_agent.EntryFolds which of them are folded
 local Transcript = vim.tbl_extend(
   "error",
@@ -78,7 +79,7 @@ Transcript.__index = Transcript
 ---Cells left of the text in each window.
 local MARGIN = 1
 
----As long as no window shows the chat.
+---Used while no window shows the chat.
 local UNSEEN_ROOM = 60
 
 ---@type table<integer, cursor_agent.Transcript> by buffer
@@ -92,14 +93,14 @@ function M.of(buf)
   return by_buffer[buf]
 end
 
----The transcript the current buffer shows of a chat: all of it, or a subagent's block.
+---The transcript of a chat that the current buffer shows: all of it, or a subagent's block.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Transcript
 function M.here(chat)
   return by_buffer[vim.api.nvim_get_current_buf()] or chat.transcript
 end
 
----The other buffers that show a part of a chat.
+---The other buffers that show parts of a chat.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Transcript[]
 function M.views(chat)
@@ -115,7 +116,7 @@ end
 
 ---@param buf integer
 ---@param cwd string
----@param root? integer the task whose block it is to show, and nothing else
+---@param root? integer show only this task's block
 ---@return cursor_agent.Transcript
 function M.new(buf, cwd, root)
   local options = require("cursor_agent.config").get().chat
@@ -164,7 +165,7 @@ function Transcript:windows()
   return vim.fn.win_findbuf(self.buf)
 end
 
----How many cells a line has in the narrowest window; nil where none shows the chat.
+---Cells per line in the narrowest window; nil if no window shows the chat.
 ---@return integer?
 function Transcript:narrowest()
   local room ---@type integer?
@@ -175,7 +176,7 @@ function Transcript:narrowest()
   return room
 end
 
----How many cells a line has to draw markdown in; nil where it is drawn by another plugin, or not.
+---Cells per line for drawing markdown; nil if another plugin draws it, or if it is not drawn.
 ---@return integer?
 function Transcript:room()
   if not self.conceal or require("cursor_agent.colour.parsers").has_reader() then
@@ -184,7 +185,7 @@ function Transcript:room()
   return self:narrowest() or UNSEEN_ROOM
 end
 
----Draws everything again that depends on how wide the windows are, once it is seen.
+---Redraws everything that depends on the windows' width, as it becomes visible.
 ---@param room integer?
 function Transcript:on_room(room)
   if self.last_room and self.last_room ~= room then
@@ -195,7 +196,7 @@ function Transcript:on_room(room)
   self.last_room = room
 end
 
----Lets no parser see what must not be parsed. Before the first text at the latest.
+---Keeps parsers away from text that must not be parsed. Call it before the first text.
 function Transcript:fence()
   if not self.fenced then
     self.fenced = true
@@ -203,7 +204,7 @@ function Transcript:fence()
   end
 end
 
----Opens the buffer for writing, once for a batch of changes.
+---Makes the buffer writable, once per batch of changes.
 ---@private
 function Transcript:begin()
   if not self.open then
@@ -221,7 +222,7 @@ function Transcript:is_open()
 end
 
 ---Ends a batch of changes.
----@param flood boolean more is to come at once
+---@param flood boolean more changes follow immediately
 function Transcript:finish(flood)
   if self.open then
     self.open = false
@@ -236,7 +237,7 @@ function Transcript:finish(flood)
   end
 end
 
----Puts an entry into the buffer, or renders it again.
+---Adds an entry to the buffer, or renders it again.
 ---@param index integer
 ---@param entry cursor_agent.Entry
 function Transcript:entry(index, entry)
@@ -248,7 +249,7 @@ function Transcript:entry(index, entry)
   end
   local known = self.items[index]
   if known and known.text and entry.kind == "user" and entry.text == "" then
-    -- What a replay tells of the user in pieces is not repeated when it is whole.
+    -- A prompt that a replay sends in pieces is not repeated once it is complete.
     entry.text = known.text
   end
   local task = self.items[entry.parent or 0]
@@ -291,7 +292,7 @@ function Transcript:append(index, text)
   end
 end
 
----Notes how a window that is about to go shows the chat, for the one that comes after it.
+---Records how a window that is about to close shows the chat, for the next one.
 ---@param win integer
 function Transcript:leave(win)
   self.left = {
@@ -301,7 +302,7 @@ function Transcript:leave(win)
   }
 end
 
----Gives a window that has just come to show the chat its folds, and the place of the window there was before.
+---Sets the folds of a window that has just started to show the chat, and restores the previous window's position.
 ---@param win integer
 function Transcript:dress(win)
   local left = self.left
@@ -316,7 +317,7 @@ function Transcript:dress(win)
   end
 end
 
----The last line that says something: of a tool call the first one, the others are its details.
+---The last line that matters: of a tool call its first one, since the others are details.
 ---@return integer
 function Transcript:last_heading()
   local last = vim.api.nvim_buf_line_count(self.buf)
@@ -324,7 +325,7 @@ function Transcript:last_heading()
   return index and self.items[index].kind == "tool" and top + 1 or last
 end
 
----What a row leads to.
+---The target of a row.
 ---@param row integer
 ---@return cursor_agent.render.Target?
 ---@return integer? index of the entry

@@ -1,11 +1,11 @@
--- Writes what the library tells of a chat into its transcript, and passes it on to the parts that subscribed.
+-- Writes the library's changes to a chat into its transcript, and passes them on to subscribers.
 
 local chats = require("cursor_agent.chat.registry")
 local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
----The chat of a key, while it has a buffer. The library keeps the transcript of one whose buffer was deleted; opening the
+---The chat of a key, if it has a buffer. If that was deleted, the library still has the transcript, and opening the
 ---chat shows it again.
 ---@param key cursor_agent.Key
 ---@return cursor_agent.Chat?
@@ -48,8 +48,8 @@ function M.on_status(key, status)
   end
 end
 
----A batch of changes is over.
----@param flood boolean more is to come at once
+---A batch of changes has ended.
+---@param flood boolean more changes follow immediately
 function M.on_drained(flood)
   for _, chat in ipairs(chats.all()) do
     chat.transcript:finish(flood)

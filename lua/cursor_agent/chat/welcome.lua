@@ -1,4 +1,4 @@
--- What an empty chat shows: agent and directory, how it is signed in, the first keys, and the last chat of this directory.
+-- What an empty chat shows: agent and directory, how it is signed in, the first keys, and this directory's last chat.
 
 local chats = require("cursor_agent.chat.registry")
 local clock = require("cursor_agent.bridge.clock")
@@ -13,13 +13,13 @@ local M = {}
 local NS = vim.api.nvim_create_namespace("cursor_agent_welcome")
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_welcome", {})
 
----More of them are something to read.
+---More notices than this are something to read: the chat no longer counts as empty.
 local MOST_NOTICES = 3
 
 ---Columns left of the text.
 local MARGIN = 2
 
----A chat of this directory to go on with.
+---A chat of this directory that can be continued.
 ---@class (exact) cursor_agent.welcome.Last
 ---@field title string
 ---@field day string
@@ -70,7 +70,7 @@ local function key_of(name)
   return keys.key(name, "prompt")
 end
 
----The keys to begin with, in as many columns as there is room for.
+---The first keys to know, in as many columns as fit.
 ---@param room integer
 ---@return cursor_agent.welcome.Line[]
 local function key_lines(room)
@@ -122,7 +122,7 @@ local function compose(chat, room)
   return lines
 end
 
----Whether nothing was said yet. A notice may stand there.
+---Whether nothing was said yet. Notices do not count.
 ---@param chat cursor_agent.Chat
 ---@return boolean
 local function is_empty(chat)
@@ -135,7 +135,7 @@ local function is_empty(chat)
   return #order <= MOST_NOTICES
 end
 
----Draws the empty chat, or takes that away once there is something in it.
+---Draws the empty chat, or removes it once there is content.
 ---@param chat cursor_agent.Chat
 function M.refresh(chat)
   if not vim.api.nvim_buf_is_loaded(chat.buf) then
@@ -149,7 +149,7 @@ function M.refresh(chat)
   end
 end
 
----Looks for the chat of this directory to go on with.
+---Finds this directory's chat to continue.
 ---@param chat cursor_agent.Chat
 local function find_last(chat)
   if last[chat] ~= nil then

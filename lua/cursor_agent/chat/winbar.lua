@@ -6,10 +6,10 @@ local format = require("cursor_agent.render.format")
 
 local M = {}
 
----The spinner turns this often while a turn runs.
+---Interval of the spinner while a turn runs.
 local TICK_MS = 100
 
----A longer name is cut.
+---Longer names are cut.
 local MOST_CHARS = 80
 
 local timer ---@type uv.uv_timer_t?
@@ -37,7 +37,7 @@ local function spinner(chat)
   return vim.fn.strcharpart(frames, frame % count, 1)
 end
 
----What the agent calls a mode or a model; its id where it calls it nothing.
+---The agent's name for a mode or model, or its id if it has none.
 ---@param list cursor_agent.Named[]?
 ---@param id string
 ---@return string
@@ -50,7 +50,7 @@ local function name_of(list, id)
   return id
 end
 
----The mode, by the name the agent has for it.
+---The mode, by the agent's name for it.
 ---@param status cursor_agent.Status
 ---@return string?
 function M.mode(status)
@@ -59,7 +59,7 @@ function M.mode(status)
   return id and name and name:lower() ~= id:lower() and name or id
 end
 
----The model, and how hard it thinks where the agent has an option for that.
+---The model, and the reasoning effort if the agent has an option for it.
 ---@param status cursor_agent.Status
 ---@return string?
 local function model(status)
@@ -67,7 +67,7 @@ local function model(status)
     return nil
   end
   local name = name_of(status.models, status.model)
-  -- `gpt-5` and `GPT-5` say the same; an id with parameters or a provider in it says less than the name.
+  -- `gpt-5` and `GPT-5` are the same name; an id with parameters or a provider says less than the name.
   local same = name:gsub("[%s%-_.]", ""):lower() == status.model:gsub("[%s%-_.]", ""):lower()
   local words = { same and status.model or (name:gsub("%s*%b()$", "")) }
   for _, option in ipairs(status.options or {}) do
@@ -132,7 +132,7 @@ end
 ---@field hl string
 ---@field text string
 ---@field gap integer columns before it
----@field rank integer where there is little room, the highest go first
+---@field rank integer when space is short, the highest are dropped first
 
 ---@param parts cursor_agent.winbar.Part[]
 ---@return string
@@ -158,7 +158,7 @@ local function measure(parts)
   return columns, weakest
 end
 
----Takes whole parts away until the rest fits: half a word says nothing.
+---Drops whole parts until the rest fits: half a word says nothing.
 ---@param left cursor_agent.winbar.Part[]
 ---@param right cursor_agent.winbar.Part[]
 ---@param room integer
@@ -200,7 +200,7 @@ function M.chat()
     end
   end
   add(left, "CursorAgentBarAgent", require("cursor_agent.config").agent_title(chat.agent), 2, 4)
-  -- The mode says what an agent may do, which one that does not run does not need.
+  -- The mode says what an agent may do, which does not matter once it has stopped.
   local ended = status.state == "failed" or status.state == "stopped" or status.needs_login
   add(left, "CursorAgentBarMode", M.mode(status), 2, ended and 5 or 1)
   add(left, "CursorAgentBarModel", model(status), 2, 6)
@@ -214,7 +214,7 @@ function M.chat()
   add(right, hl, text, 3, 0)
   add(right, "CursorAgentBarState", context, 3, 3)
   add(right, "CursorAgentBarState", cost, context and 2 or 3, 7)
-  -- It stands above the prompt as well.
+  -- The prompt shows it as well.
   add(right, "CursorAgentBarState", (status.queued or 0) > 0 and status.queued .. " queued" or nil, 3, 5)
   add(right, "CursorAgentBarWaiting", (status.pending or 0) > 0 and status.pending .. " waiting" or nil, 3, 0)
   local others, asked = chats.others(chat)
@@ -222,12 +222,12 @@ function M.chat()
     local about = format.plural(others, "chat") .. (asked and " " .. chat.transcript.context.icons.attention or "")
     add(right, asked and "CursorAgentBarWaiting" or "CursorAgentBarState", about, 3, asked and 0 or 8)
   end
-  -- A column at each end, and one between the two.
+  -- One column at each end, and one between the two sides.
   fit(left, right, vim.api.nvim_win_get_width(win) - 3)
   return "%#CursorAgentBarAgent# " .. compose(left) .. "%<%#CursorAgentBarState# %=" .. compose(right) .. " "
 end
 
----The windows of a transcript in the current tab page. Redrawing one of another draws over what is on the screen.
+---The windows of a transcript in the current tab page. Redrawing one in another tab page would draw over the screen.
 ---@param transcript cursor_agent.Transcript
 ---@return integer[]
 local function visible_windows(transcript)
@@ -236,7 +236,7 @@ local function visible_windows(transcript)
   end, transcript:windows())
 end
 
----Whether a clock of a chat runs: a subagent in the background may work on when the turn is over.
+---Whether a chat shows elapsed time that grows: a background subagent may keep working after the turn.
 ---@param chat cursor_agent.Chat
 ---@return boolean
 local function has_clocks(chat)
@@ -254,7 +254,7 @@ local function redraw(chat, titled)
   end
 end
 
----Brings what the other chats say of this one up to date.
+---Updates what the other chats show about this one.
 ---@param chat cursor_agent.Chat
 function M.redraw_others(chat)
   for _, other in ipairs(chats.all()) do
@@ -264,7 +264,7 @@ function M.redraw_others(chat)
   end
 end
 
----Redraws the lines of a transcript that show a running time.
+---Redraws the lines of a transcript that show elapsed time.
 ---@param transcript cursor_agent.Transcript
 local function redraw_clocks(transcript)
   local ns = require("cursor_agent.chat.transcript").NS.aside

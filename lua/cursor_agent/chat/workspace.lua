@@ -4,7 +4,7 @@ local config = require("cursor_agent.config")
 
 local M = {}
 
----Where the user works: the file of the current window, or else of the code window.
+---Where the user works: the current window's file, or else the code window's.
 ---@return integer buf
 local function code_buffer()
   local buf = vim.api.nvim_get_current_buf()
@@ -36,7 +36,8 @@ local ROOTS = {
   end,
 }
 
----The project's root, as `workspace.root` says. With 'autochdir' the current directory is that of the file one looks at.
+---The project's root, according to `workspace.root`. With 'autochdir' the current directory is that of the current
+---file.
 ---@return string
 function M.root()
   local wanted = config.get().workspace.root

@@ -1,28 +1,29 @@
--- Says which text may be given to a tree-sitter parser. A parser keeps what is open in 1024 bytes; markdown's aborts Neovim
--- when there is more, and others may. No person writes text nested so deeply: it stays as it is and is not parsed.
+-- Decides which text may be given to a tree-sitter parser. A parser keeps its open nodes in 1024 bytes; markdown's
+-- aborts Neovim when that overflows, and others may too. Text nested that deeply is not written by people: it is left
+-- plain and not parsed.
 
 local M = {}
 
----This many blocks of markdown may be open. Its parser has room for 254.
+---Most open blocks of markdown. Its parser has room for 254.
 local MOST_BLOCKS = 100
 
----This many levels of indentation: parsers that read them keep up to 8 bytes for each.
+---Most levels of indentation: parsers that track them use up to 8 bytes for each.
 local MOST_LEVELS = 80
 
----This many brackets, and interpolations with them.
+---Most open brackets, including interpolations.
 local MOST_BRACKETS = 120
 
----This many tags, without those of no content.
+---Most open tags, without void ones.
 local MOST_TAGS = 400
 
----This long may a word be that ends a heredoc, and all of those on one line.
+---Longest word that ends a heredoc, and total of those on one line.
 local LONGEST_WORD = 120
 local LONGEST_WORDS = 240
 
----So often may one mark stand beside itself in code: strings and comments of some languages count them in a byte.
+---Longest run of one mark in code: strings and comments of some languages count them in a byte.
 local LONGEST_RUN = 200
 
----Tags that nothing is within.
+---Tags without content.
 local VOID = {}
 for _, name in ipairs({
   "area",
@@ -43,11 +44,11 @@ for _, name in ipairs({
   VOID[name] = true
 end
 
----What can stand before the text of a line of markdown: quotations, items of lists, indentation.
+---What can precede the text of a markdown line: quotations, list items, indentation.
 local OPENING = "[%s>*+%-%d.)]+"
 
----How many blocks of markdown a run of such characters can open or go on with, at most. Each takes one `>`, the mark of an
----item, or two columns. Lines without them open none, so no line has to be known but this one.
+---Upper bound of the markdown blocks that a run of such characters can open or continue. Each takes one `>`, a list
+---marker, or two columns. Lines without them open none, so this line alone is enough.
 ---@param run string
 ---@return number
 local function blocks_in(run)
@@ -58,15 +59,15 @@ local function blocks_in(run)
   return quotes + marks + 2 * tabs + spaces / 2
 end
 
----Whether a line has no run of marks that opens too many blocks of markdown. It counts wherever it stands: markdown is
----injected into comments.
+---Whether no run of marks in a line opens too many markdown blocks. It counts wherever it is: markdown is injected into
+---comments.
 ---@param line string
 ---@return boolean
 local function has_no_deep_run(line)
   if #line <= MOST_BLOCKS / 2 then
     return true
   end
-  -- Most lines are long by their words.
+  -- Most long lines are long because of their words.
   local at, last = line:find(OPENING)
   while at and last do
     if last - at >= MOST_BLOCKS / 2 and blocks_in(line:sub(at, last)) > MOST_BLOCKS then
@@ -77,7 +78,7 @@ local function has_no_deep_run(line)
   return true
 end
 
----Whether a parser of markdown may see a line.
+---Whether a markdown parser may see a line.
 ---@param line string
 ---@return boolean
 function M.safe_line(line)
@@ -88,7 +89,7 @@ function M.safe_line(line)
   return quotes <= 2 * MOST_BLOCKS and has_no_deep_run(line)
 end
 
----Whether a parser may see the lines of a file that may have markdown in some of them. Code on one line has many `>`.
+---Whether a parser may see the lines of a file that may contain some markdown. Code on one line has many `>`.
 ---@param lines string[]
 ---@return boolean
 function M.safe_code(lines)
@@ -100,7 +101,7 @@ function M.safe_code(lines)
   return true
 end
 
----Whether a parser of markdown may see lines.
+---Whether a markdown parser may see lines.
 ---@param lines string[]
 ---@return boolean
 function M.safe_lines(lines)
@@ -112,7 +113,7 @@ function M.safe_lines(lines)
   return true
 end
 
----A text for a plugin that draws messages as markdown: lines no parser may see are cut.
+---A text for a plugin that renders messages as markdown: cuts lines no parser may see.
 ---@param text string
 ---@return string
 function M.harmless(text)
@@ -123,7 +124,7 @@ function M.harmless(text)
   for i, line in ipairs(lines) do
     lines[i] = #line > 80 and vim.fn.strcharpart(line, 0, 40) .. "…" or line
   end
-  -- What nests line by line is short of room as well.
+  -- Nesting line by line uses up the same space.
   return table.concat(vim.list_slice(lines, 1, MOST_LEVELS), "\n")
 end
 
@@ -172,7 +173,7 @@ end
 local function tagged_too_deeply(lines)
   local depth = 0
   for _, line in ipairs(lines) do
-    -- What follows a word is no tag: `Vec<T>`.
+    -- What follows a word is not a tag: `Vec<T>`.
     for slash, name in line:gmatch("%f[<%w]<(/?)([%a_][%w_.:-]*)") do
       if #name > LONGEST_WORD then
         return true
@@ -232,7 +233,7 @@ local function runs_too_long(lines, is_markdown)
   return false
 end
 
----The lines of markdown that other parsers see: what is fenced.
+---The fenced lines of markdown, which other parsers see.
 ---@param lines string[]
 ---@return string[]
 local function fenced(lines)
@@ -249,13 +250,13 @@ local function fenced(lines)
   return code
 end
 
----Whether a parser may see a text, and what it injects.
+---Whether a parser may see a text and what it injects.
 ---@param lang string
 ---@param lines string[]
 ---@return boolean
 function M.safe(lang, lines)
   local is_markdown = lang == "markdown"
-  -- Brackets of prose open nothing. Where a fence ends is not asked: after the first one all counts.
+  -- Brackets in prose open nothing. Where a fence ends is not checked: everything after the first one counts.
   local code = is_markdown and fenced(lines) or lines
   return M.safe_lines(lines)
     and not indented_too_deeply(lines)

@@ -1,6 +1,6 @@
 -- A source for blink.cmp: `providers = { cursor_agent = { name = "agent", module = "cursor_agent.completion.blink" } }`.
 
----Asked for each time: blink.cmp keeps this source when the plugin is loaded again.
+---Required on each call: blink.cmp keeps this source when the plugin is reloaded.
 local function complete()
   return require("cursor_agent.completion.items")
 end
@@ -29,7 +29,7 @@ end
 function Source:get_completions(context, callback)
   local before = context.line:sub(1, context.cursor[2])
   callback({
-    -- In bytes: what is not from a language server is taken for that.
+    -- In bytes: blink.cmp assumes that for anything that is not from a language server.
     items = complete().lsp_items(before, context.cursor[1], "utf-8"),
     is_incomplete_forward = true,
     is_incomplete_backward = true,

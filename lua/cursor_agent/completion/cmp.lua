@@ -1,6 +1,6 @@
 -- A source for nvim-cmp: `require("cmp").register_source("cursor_agent", require("cursor_agent.completion.cmp").new())`.
 
----Asked for each time: nvim-cmp keeps this source when the plugin is loaded again.
+---Required on each call: nvim-cmp keeps this source when the plugin is reloaded.
 local function complete()
   return require("cursor_agent.completion.items")
 end
@@ -29,7 +29,7 @@ function Source:get_trigger_characters()
   return complete().TRIGGERS
 end
 
----nvim-cmp filters by what matches this left of the cursor: a whole path, its `/` or `@` included.
+---nvim-cmp filters by what this matches left of the cursor: a whole path, with its `/` or `@`.
 ---@return string
 function Source:get_keyword_pattern()
   return [[[/@]\S*]]

@@ -1,4 +1,4 @@
--- Completion plugins in the prompt: those that take a source are given ours, the others are kept out of it.
+-- Completion plugins in the prompt: those that accept sources get ours, the others are kept out.
 
 local M = {}
 
@@ -6,7 +6,7 @@ local FILETYPE = "cursoragent-prompt"
 local SOURCE = "cursor_agent"
 local BLINK_MODULE = "cursor_agent.completion.blink"
 
----Above what blink.cmp finds in buffers, paths and snippets, which are there as well.
+---Ranks ours above blink.cmp's buffer, path and snippet items.
 local SCORE_OFFSET = 100
 
 ---@type table<string, string> plugins that did not take our source, and why: theirs is not asked for again
@@ -23,14 +23,14 @@ end
 
 local blink_registered = false
 
----Whether blink.cmp was set up. Loaded is not enough: language servers are given its capabilities where it was not.
+---Whether blink.cmp was set up. Being loaded is not enough: language server configs load it for its capabilities.
 ---@param config table?
 ---@return boolean
 local function blink_runs(config)
   return config == nil or vim.fn.hlexists("BlinkCmpMenu") == 1 or package.loaded["blink.cmp.completion"] ~= nil
 end
 
----The name under which blink.cmp has our source, by its options or from before.
+---The id of our source in blink.cmp, from its options or a previous registration.
 ---@param config table?
 ---@return string?
 local function blink_id(config)
@@ -60,10 +60,10 @@ local function blink()
     blink_registered = true
   end
   if vim.fn.reg_recording() ~= "" or vim.fn.reg_executing() ~= "" then
-    -- It is off in a macro, and that is its decision.
+    -- It turns itself off in macros, which is its decision.
     return true
   elseif cmp.is_enabled then
-    -- From version 2 on, where its options are only half of it.
+    -- Since version 2 the options alone do not tell.
     return cmp.is_enabled() and true or false
   elseif config and config.enabled ~= nil then
     return resolved(config.enabled) and true or false
@@ -97,7 +97,7 @@ local function nvim_cmp()
     cmp.register_source(SOURCE, require("cursor_agent.completion.cmp").new())
   end
   if not has_ours(current.sources) then
-    -- The first group that has anything is shown: ours after `/` and `@`, the user's own everywhere else.
+    -- nvim-cmp shows the first group that has items: ours after `/` and `@`, the user's everywhere else.
     local sources = { { name = SOURCE, group_index = 1 } }
     for _, source in ipairs(current.sources or {}) do
       sources[#sources + 1] = vim.tbl_extend("force", {}, source, { group_index = (source.group_index or 1) + 1 })
@@ -109,7 +109,7 @@ end
 
 local PLUGINS = { { name = "blink.cmp", serves = blink }, { name = "nvim-cmp", serves = nvim_cmp } }
 
----Whether a plugin completes in the current prompt, ours included: then its menu and its keys are used.
+---Whether a plugin completes in the current prompt, with our source: then its menu and keys are used.
 ---@return boolean
 function M.serve()
   for _, plugin in ipairs(PLUGINS) do
@@ -125,7 +125,7 @@ function M.serve()
   return false
 end
 
----Keeps those out of a prompt that take no source and would offer words of other buffers instead.
+---Keeps plugins out of a prompt that accept no source and would offer words from other buffers.
 ---@param buf integer
 function M.keep_out(buf)
   if vim.b[buf].minicompletion_disable == nil then

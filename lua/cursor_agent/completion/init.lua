@@ -1,4 +1,4 @@
--- Completion in the prompt: 'completefunc', and our own menu while typing where no plugin has one.
+-- Completion in the prompt: 'completefunc', and our own menu while typing if no plugin provides one.
 
 local chats = require("cursor_agent.chat.registry")
 local companions = require("cursor_agent.completion.companions")
@@ -12,7 +12,8 @@ local LETTERS = { command = "c", file = "f", buffer = "b", symbol = "s", context
 
 local FUNCTION = "v:lua.require'cursor_agent.completion'.completefunc"
 
----Makes 'completefunc' ours. mini.completion sets its own in each buffer that is entered, also where it is switched off.
+---Sets 'completefunc' to ours. mini.completion sets its own in each buffer that is entered, even if it is disabled
+---there.
 ---@param buf integer
 function M.claim(buf)
   if vim.bo[buf].completefunc ~= FUNCTION then
@@ -50,14 +51,14 @@ function M.completefunc(findstart, base)
   return { words = words, refresh = "always" }
 end
 
----Files are looked for in the background; what is found too late for a key is offered this much later.
+---Files are searched in the background; retry this often for results that come too late for a key.
 local RETRY_MS, RETRIES = 25, 20
 
----Where the menu is dismissed: nothing is offered until the next `/` or `@`.
+---Buffers whose menu was dismissed: nothing is offered until the next `/` or `@`.
 ---@type table<integer, boolean>
 local dismissed = {}
 
----'shortmess' of the user and what it is while the menu is open; nil where it is the user's.
+---The user's 'shortmess' and our value while the menu is open; nil if it is unchanged.
 local shortmess ---@type { [1]: string, [2]: string }?
 
 ---Keeps Neovim from writing "-- User defined completion" below the menu.
@@ -78,14 +79,13 @@ end
 
 local TAB = vim.keycode("<Tab>")
 
----Gives `<Tab>` back.
+---Restores `<Tab>`.
 ---@param buf integer
 local function unmap_tab(buf)
   pcall(vim.keymap.del, "i", "<Tab>", { buffer = buf })
 end
 
----Has `<Tab>` accept what is selected while the menu is open. Before and after it is the user's, and so it is while nothing
----is selected.
+---Makes `<Tab>` accept the selected item while the menu is open. Otherwise, or with nothing selected, it is the user's.
 ---@param buf integer
 local function map_tab(buf)
   vim.keymap.set("i", "<Tab>", function()
@@ -103,16 +103,16 @@ local function map_tab(buf)
   end, { buffer = buf, nowait = true, desc = "cursor-agent: accept the selected item" })
 end
 
----Whether our own menu is offered in the current prompt.
+---Whether our own menu is used in the current prompt.
 ---@return boolean
 local function offers()
   return config.get().prompt.autocomplete and not companions.serve()
 end
 
----Closes the menu: what it was for is sent, or is being left.
+---Closes the menu, because the prompt was sent or is being left.
 function M.close()
   if vim.fn.pumvisible() == 1 then
-    -- The only call that ends a completion without a key.
+    -- The only call that ends completion without a key.
     pcall(vim.fn.complete, vim.fn.col("."), {})
   end
   unhush()
@@ -127,7 +127,7 @@ end
 local CTRL_E = vim.keycode("<C-e>")
 local DISMISS = vim.api.nvim_create_namespace("cursor_agent_completion")
 
----Notices `<C-e>` in the menu, whatever it is mapped from.
+---Detects `<C-e>` in the menu, whatever it is mapped from.
 ---@param buf integer
 local function watch_dismissal(buf)
   vim.on_key(function(key)
@@ -157,7 +157,7 @@ function M.attach(buf)
   end)
   local taken ---@type string? the text before the cursor when an item was taken: there is nothing more to offer
   on(buf, "CompleteDone", "note what was completed", function()
-    -- Not at once: asking for the menu again ends the one before, also while it is on the screen.
+    -- Deferred: requesting the menu again would end the current one, even while it is visible.
     vim.schedule(function()
       if vim.fn.pumvisible() == 0 then
         unhush()
@@ -173,7 +173,7 @@ function M.attach(buf)
       dismissed[buf] = nil
     end
   end)
-  ---@param tries integer how often files that are not found yet are looked for again
+  ---@param tries integer how often to retry files that are not found yet
   ---@param typed? string only while this is before the cursor
   local function offer(tries, typed)
     if dismissed[buf] or vim.fn.pumvisible() == 1 or not offers() then
@@ -185,8 +185,8 @@ function M.attach(buf)
     if not chat or before == taken or (typed and before ~= typed) then
       return
     elseif #offered.items(chat, before, row == 1) > 0 then
-      -- Nothing is chosen until the user does; 'completeopt' is local to the buffer from 0.11 on, so it is set and
-      -- put back around the keys that ask for the menu.
+      -- Select nothing until the user does. 'completeopt' is buffer-local only since 0.11, so set and restore it around
+      -- the keys that request the menu.
       local old = vim.o.completeopt
       vim.o.completeopt = "menuone,noselect,noinsert"
       hush()
@@ -209,7 +209,7 @@ function M.attach(buf)
   end)
   on(buf, "InsertEnter", "list the files before they are asked for", function()
     watch_dismissal(buf)
-    -- A plugin that is loaded by this event is there a moment later.
+    -- A plugin that this event loads is available only a moment later.
     vim.schedule(function()
       if vim.api.nvim_get_current_buf() == buf and config.get().prompt.autocomplete then
         companions.serve()

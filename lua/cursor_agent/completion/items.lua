@@ -15,7 +15,7 @@ local M = {}
 ---@field detail string
 ---@field doc? string
 
----Offered at most: more is not looked through by eye.
+---Most items to offer.
 local MAX_ITEMS = 200
 
 ---What is being completed left of the cursor.
@@ -29,7 +29,7 @@ function M.word(before, first_line)
   if command then
     return "command", 0, command
   end
-  -- Within braces a path may have spaces, and everywhere an `@` of its own: `@src/@types`.
+  -- A path may have spaces within braces, and an `@` anywhere: `@src/@types`.
   local word = before:match("@{[^}]*$") or before:match("%S*$") or ""
   local start = #before - #word
   if word:sub(1, 1) == "@" and (start == 0 or before:sub(start, start):match("%s")) then
@@ -59,7 +59,7 @@ local function commands(chat)
     local mark = reusable.MARKS[one.from]
     local same = own["/" .. one.bare]
     if same then
-      -- Two of one name: whose each is has to be seen.
+      -- Two commands of the same name: show where each comes from.
       same.detail = ("%s · %s"):format(chat.agent, same.detail)
       own["/" .. one.bare] = nil
     end
@@ -125,7 +125,7 @@ local function mentions(chat, word)
   return items
 end
 
----What fits left of the cursor, best first.
+---What matches left of the cursor, best first.
 ---@param chat cursor_agent.Chat
 ---@param before string
 ---@param first_line boolean
@@ -145,16 +145,16 @@ function M.items(chat, before, first_line)
   return vim.list_slice(items, 1, MAX_ITEMS), start
 end
 
----LSP's CompletionItemKind of what is offered: none that completion plugins add brackets to or expand.
+---The LSP CompletionItemKinds of our items: none that make completion plugins add brackets or expand snippets.
 local LSP_KINDS = { command = 14, file = 17, buffer = 17, symbol = 18, context = 18 }
 
----What begins something to complete.
+---Characters that trigger completion.
 M.TRIGGERS = { "/", "@" }
 
----The same as items of the language server protocol, as completion plugins take them.
+---The same as LSP completion items, for completion plugins.
 ---@param before string the line up to the cursor
 ---@param line integer the cursor's, from 1
----@param encoding "utf-8"|"utf-16" what the plugin counts characters in
+---@param encoding "utf-8"|"utf-16" the plugin's unit for character offsets
 ---@return lsp.CompletionItem[]
 function M.lsp_items(before, line, encoding)
   local chat = chats.current()
@@ -173,7 +173,7 @@ function M.lsp_items(before, line, encoding)
       kind = LSP_KINDS[item.kind],
       detail = item.detail,
       documentation = item.doc,
-      -- Best first, as they came.
+      -- Keeps our order, best first.
       sortText = ("%04d"):format(i),
       textEdit = {
         newText = item.word,

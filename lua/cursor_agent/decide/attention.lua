@@ -8,7 +8,7 @@ local titles = require("cursor_agent.chat.titles")
 
 local M = {}
 
----A desktop's notification shows about so much.
+---Desktop notifications show about this much.
 local MAX_CHARS = 160
 
 local focused = true
@@ -23,7 +23,8 @@ local function in_view(key)
   return focused and chat ~= nil and require("cursor_agent.chat.layout").chat_window(chat) ~= nil
 end
 
----What a terminal is to be sent for a notification. Agents choose the words: what could be an escape sequence is out.
+---The escape sequence that makes a terminal show a notification. The agent chooses the words, so anything that could be
+---an escape sequence is removed.
 ---@param how string
 ---@param text string
 ---@param in_tmux boolean
@@ -41,7 +42,7 @@ function M.sequence(how, text, in_tmux)
   else
     return nil
   end
-  -- tmux hands it on only in this wrapping (and with `allow-passthrough` on).
+  -- tmux passes it on only in this wrapper (and with `allow-passthrough` on).
   return in_tmux and ("\27Ptmux;%s\27\\"):format((sequence:gsub("\27", "\27\27"))) or sequence
 end
 
@@ -51,7 +52,7 @@ local function send(text)
   if not sequence then
     return
   end
-  -- Neovim's own process has no terminal: stderr leads there, and since 0.12 a function of the user interface.
+  -- Neovim's own process has no terminal: write to stderr, or since 0.12 use the UI's function.
   local ui_send = vim.api["nvim_ui_send"]
   if ui_send then
     pcall(ui_send, sequence)
@@ -70,12 +71,12 @@ local function call(text, level)
   send(text)
 end
 
----Something ended or asks elsewhere, and the user is not looking at it.
+---Alerts the user to something that ended or asks in a place they are not looking at.
 M.say = call
 
----A decision waits.
+---A decision needs the user.
 ---@param decision cursor_agent.Decision
----@param what string what is asked, briefly
+---@param what string what is asked, in brief
 function M.decision(decision, what)
   if in_view(decision.key) then
     return
@@ -89,7 +90,7 @@ function M.decision(decision, what)
   if #waiting > 1 then
     return
   end
-  -- Many may come at once; one message is enough.
+  -- Many may arrive at once; one message is enough.
   vim.schedule(function()
     local list = waiting
     waiting = {}
@@ -105,7 +106,7 @@ local function turn_ended(data)
   end
   local status = require("cursor_agent.bridge").status(chat.key)
   if not status or status.state == "running" or status.state == "waiting" then
-    -- The next prompt of the queue is on its way.
+    -- The next queued prompt is about to be sent.
     return
   end
   local agent = config.agent_title(chat.agent)
@@ -113,7 +114,7 @@ local function turn_ended(data)
     local about = titles.has(chat) and (" (%s)"):format(titles.of(chat)) or ""
     local text = ("%s failed%s: %s"):format(agent, about, data.error)
     if status.state == "failed" then
-      -- That its process is gone is shown anyway.
+      -- A dead process is reported elsewhere already.
       send(text)
     else
       call(text, "error")
@@ -126,7 +127,7 @@ local function turn_ended(data)
   call(("%s finished%s%s"):format(agent, took, title), "info")
 end
 
----Watches the focus and the ends of turns; once.
+---Watches the focus and the ends of turns; call once.
 function M.setup()
   if ready then
     return

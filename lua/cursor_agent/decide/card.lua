@@ -1,7 +1,7 @@
--- The floating window a decision is shown in: a frame with the keys at its foot, and in it a window that scrolls.
+-- The floating window that shows a decision: a frame with the keys at the bottom, and a scrolling window inside it.
 --
--- It appears beside the work and is never entered by itself: neither of its windows can be reached by moving from
--- window to window, so no key typed for something else ends up here.
+-- It appears next to the work and never takes the focus: window motions do not reach it, so no key typed for something
+-- else ends up here.
 
 local frame = require("cursor_agent.decide.frame")
 local paint = require("cursor_agent.decide.paint")
@@ -10,17 +10,17 @@ local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
----What is to be shown.
+---What to show.
 ---@class (exact) cursor_agent.decide.Card
 ---@field kind cursor_agent.BufferKind
 ---@field title string
----@field short_title string? where there is no room for the title, which names the subagent that asks
+---@field short_title string? used if there is no room for the title, which names the subagent that asks
 ---@field count string? at the right of the title
----@field from (fun(with_subagent: boolean): string?)? who asks, where that is not plain from what is in view
----@field body fun(width: integer, most: integer?): cursor_agent.render.Block of more lines than `most` nothing is seen
+---@field from (fun(with_subagent: boolean): string?)? who asks, unless that is obvious from what is in view
+---@field body fun(width: integer, most: integer?): cursor_agent.render.Block lines beyond `most` are not visible
 ---@field hints cursor_agent.decide.Hint[]
----@field footer (fun(): string[])? in the border while the card is not entered: the keys that work where the user is
----@field cursor integer? line of the body the cursor is on at first; a list to choose from has one
+---@field footer (fun(): string[])? in the border while not entered: the keys that work in the current window
+---@field cursor integer? line of the body the cursor starts on; a list to choose from has one
 
 local ZINDEX = 45
 
@@ -40,7 +40,7 @@ local from ---@type cursor_agent.decide.Origin? where the user was when the card
 local note ---@type string? said to the user until the next key
 local moving = false ---@type boolean windows are being opened or closed by this file
 
----Called when the user closed the card by a window command.
+---Called when the user closed the card with a window command.
 M.on_closed = function() end
 
 ---Called when the card was entered or left.
@@ -68,13 +68,13 @@ function M.has_focus()
   return is_valid(body_win) and vim.api.nvim_get_current_win() == body_win
 end
 
----The window that holds what is decided on.
+---The window with the body.
 ---@return integer?
 function M.window()
   return is_valid(body_win) and body_win or nil
 end
 
----What the card's place depends on just now.
+---What the card's position depends on right now.
 ---@return cursor_agent.decide.Sight
 local function sight()
   local win = vim.api.nvim_get_current_win()
@@ -84,8 +84,8 @@ local function sight()
   return { win = win, entered = M.has_focus(), above = above, note = note }
 end
 
----Lets the chat show its end, which is where the agent says why it asks, above the card.
----@param place cursor_agent.decide.Layout? nil when the card goes
+---Scrolls the chat so that its end, where the agent says why it asks, is visible above the card.
+---@param place cursor_agent.decide.Layout? nil when the card closes
 local function lift_chat(place)
   local win, chat = places.chat_window()
   local rows = place and win and places.hidden_rows(place, win) or 0
@@ -118,7 +118,7 @@ end
 local function body_buffer(kind)
   local buf = bodies[kind]
   if not buf or not vim.api.nvim_buf_is_loaded(buf) then
-    -- One that `:bdelete` unloaded has lost its keys.
+    -- `:bdelete` unloaded it, and its keys are lost.
     if buf and vim.api.nvim_buf_is_valid(buf) then
       vim.api.nvim_buf_delete(buf, { force = true })
     end
@@ -171,7 +171,7 @@ local function configs(place, card)
     zindex = ZINDEX + 1,
   } ---@type vim.api.keyset.win_config
   if vim.fn.exists("+winborder") == 1 then
-    -- Since 0.11 'winborder' gives every float a border, and a click can reach what moving cannot.
+    -- Since 0.11 'winborder' gives every float a border, and a mouse click can reach what window motions cannot.
     body.border = "none"
     body.mouse = true
   end
@@ -212,7 +212,7 @@ local function swap_body(buf)
   end
 end
 
----How many lines of what is decided on, as they are on the screen, lie below what is in sight.
+---How many screen lines of the body are below the visible part.
 ---@param left integer lines of it that are not in the window at all
 ---@return integer
 local function lines_below(left)
@@ -223,21 +223,21 @@ local function lines_below(left)
   local width, height = vim.api.nvim_win_get_width(body_win), vim.api.nvim_win_get_height(body_win)
   local top = view.topline --[[@as integer]]
   local over = top > 1 and vim.api.nvim_win_text_height(body_win, { end_row = top - 2 }).all or 0
-  -- Of a line that is taller than the window the first rows may be out of sight.
+  -- The first rows of a line taller than the window may be scrolled out.
   local scrolled = over + math.ceil(view.skipcol / width)
   local below = vim.api.nvim_win_text_height(body_win, {}).all - scrolled - height
-  -- Where the last line is in sight, that is the one that counts what is left out.
+  -- Once the last line is visible, that line itself tells how much was left out.
   return below > 0 and below + left or 0
 end
 
----Draws what stands around the body: how much of it is out of sight, and the keys.
+---Draws what is around the body: how much of it is hidden, and the keys.
 local function draw_frame()
   if placed and foot and frame_buf and vim.api.nvim_buf_is_valid(frame_buf) then
     frame.fill(frame_buf, placed, foot.keys, note or lines_below(foot.left))
   end
 end
 
----Puts the body into its window at a width, and says how many rows it takes there.
+---Puts the body into its window at a given width, and returns how many rows it takes there.
 ---@param kind cursor_agent.BufferKind
 ---@return cursor_agent.decide.Measure
 local function measure(kind)
@@ -256,11 +256,11 @@ local function measure(kind)
   end
 end
 
----Draws the card that is shown, where it belongs now.
+---Draws the current card where it belongs now.
 local function draw()
   local card = shown
   if not card or vim.fn.getcmdwintype() ~= "" then
-    -- No window can be opened while the command-line window is; it is drawn when that closes.
+    -- No window can be opened while the command-line window is open; draw the card when that closes.
     return
   end
   if
@@ -293,7 +293,7 @@ local function draw()
   if
     vim.api.nvim_win_text_height(body_win --[[@as integer]], {}).all <= place.body
   then
-    -- It was measured in a window of another height.
+    -- It was measured in a window of a different height.
     vim.api.nvim_win_call(body_win --[[@as integer]], function()
       vim.fn.winrestview({ topline = 1, skipcol = 0 })
     end)
@@ -306,9 +306,9 @@ local function draw()
   end
 end
 
----Shows a card, in place of the one that is shown.
+---Shows a card, replacing the current one.
 ---@param card cursor_agent.decide.Card
----@param is_new boolean it is about another decision than before
+---@param is_new boolean it is about a different decision than before
 function M.show(card, is_new)
   local first = not M.is_open()
   if first then
@@ -322,12 +322,12 @@ function M.show(card, is_new)
     draw_frame()
   end
   if vim.api.nvim_get_mode().mode:sub(1, 1) == "c" then
-    -- While a command line is typed nothing else would draw it.
+    -- Nothing else would draw it while a command line is being typed.
     vim.api.nvim__redraw({ flush = true })
   end
 end
 
----Puts the cursor of the body on a line.
+---Moves the body's cursor to a line.
 ---@param line integer
 function M.move_to(line)
   if is_valid(body_win) then
@@ -337,13 +337,13 @@ function M.move_to(line)
   end
 end
 
----The line of the body the cursor is on.
+---The line of the body's cursor.
 ---@return integer
 function M.line()
   return is_valid(body_win) and vim.api.nvim_win_get_cursor(body_win --[[@as integer]])[1] or 1
 end
 
----Goes into the card.
+---Enters the card.
 ---@return boolean
 function M.enter()
   if not is_valid(body_win) then
@@ -361,7 +361,7 @@ function M.enter()
   return true
 end
 
----Goes back to where the user was; the card stays.
+---Returns to where the user was; the card stays.
 function M.leave()
   local back = from
   from = nil
@@ -370,14 +370,14 @@ function M.leave()
   end
   window.despite_autocommands(vim.api.nvim_set_current_win, back.win)
   if back.insert then
-    -- Leaving Insert mode took the cursor one to the left.
+    -- Leaving Insert mode moved the cursor one to the left.
     local at_end = back.cursor[2] >= #vim.api.nvim_get_current_line()
     pcall(vim.api.nvim_win_set_cursor, back.win, back.cursor)
     vim.cmd(at_end and "startinsert!" or "startinsert")
   end
 end
 
----Takes the card off the screen.
+---Closes the card.
 function M.close()
   shown = nil
   moving = true
@@ -391,21 +391,21 @@ function M.close()
   lift_chat(nil)
 end
 
----Says something above the keys, until something else is drawn.
+---Shows a message above the keys, until the next redraw.
 ---@param text string?
 function M.say(text)
   note = text
   M.redraw()
 end
 
----Draws again what is shown.
+---Redraws the card.
 function M.redraw()
   if shown then
     draw()
   end
 end
 
----How wide the body is now.
+---The current width of the body.
 ---@return integer
 function M.width()
   return is_valid(body_win) and vim.api.nvim_win_get_width(body_win --[[@as integer]]) or places.MIN_WIDTH
@@ -413,7 +413,7 @@ end
 
 local scheduled = false
 
----Draws again once what is going on is over.
+---Redraws once the current event has been handled.
 local function redraw_soon()
   if shown and not scheduled then
     scheduled = true
@@ -467,7 +467,7 @@ vim.api.nvim_create_autocmd("WinEnter", {
       redraw_soon()
     else
       if not window.is_float(current) then
-        -- A float over the card, as the list of keys, is only a look aside.
+        -- A float over the card, such as the list of keys, is only a detour.
         from = nil
       end
       redraw_soon()
@@ -505,7 +505,7 @@ vim.api.nvim_create_autocmd("WinClosed", {
       local tabs = #vim.api.nvim_list_tabpages()
       vim.schedule(function()
         if #vim.api.nvim_list_tabpages() < tabs then
-          -- It went with its tab page.
+          -- It closed with its tab page.
           M.redraw()
           return
         end

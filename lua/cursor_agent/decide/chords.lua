@@ -1,6 +1,7 @@
--- The keys that answer a decision from any window, Insert mode included. They are there only while a decision is on the screen.
+-- The keys that answer a decision from any window, Insert mode included. They are mapped only while a decision is
+-- shown.
 --
--- They are mapped in the buffer the user is in, so that they hold whatever is mapped there; what they hid comes back.
+-- They are mapped in the current buffer, so that they override whatever is mapped there; the old mappings are restored.
 
 local keymaps = require("cursor_agent.keys")
 
@@ -12,7 +13,7 @@ local GROUP = vim.api.nvim_create_augroup("cursor_agent_chords", {})
 ---@field mode string
 ---@field lhs string
 ---@field run fun()
----@field before table? a mapping of the buffer's own, to be put back
+---@field before table? the buffer's own mapping, to be restored
 
 ---@type table<integer, cursor_agent.decide.Chord[]> by buffer
 local mapped = {}
@@ -22,7 +23,7 @@ local on = false
 ---@param buf integer
 ---@param mode string
 ---@param lhs string
----@return table<string, any> as `maparg()` gives it; empty where the buffer has none of its own
+---@return table<string, any> as `maparg()` returns it; empty if the buffer has none of its own
 local function own_map(buf, mode, lhs)
   local found = vim.api.nvim_buf_call(buf, function()
     return vim.fn.maparg(lhs, mode, false, true)
@@ -52,7 +53,7 @@ end
 ---@param buf integer
 local function unmap(buf)
   for _, chord in ipairs(mapped[buf]) do
-    -- One that was mapped since is not ours to take away.
+    -- A mapping made since then is not ours to remove.
     if vim.api.nvim_buf_is_valid(buf) and own_map(buf, chord.mode, chord.lhs).callback == chord.run then
       vim.keymap.del(chord.mode, chord.lhs, { buffer = buf })
       if chord.before then
@@ -70,7 +71,7 @@ function M.are_on()
   return on
 end
 
----Maps the keys, or takes them away.
+---Maps the keys, or removes them.
 ---@param wanted boolean
 function M.set(wanted)
   if wanted == on then

@@ -1,4 +1,4 @@
--- Shows where unsaved text and an agent's text collide, and what can be done about it.
+-- Shows where unsaved text and an agent's text conflict, and the ways to resolve it.
 
 local conflicts = require("cursor_agent.files.conflicts")
 local format = require("cursor_agent.render.format")
@@ -8,7 +8,7 @@ local blocks = require("cursor_agent.render.block")
 
 local M = {}
 
----Called when what collides is known of a decision that is on the screen.
+---Called when the conflicting places of a decision on the screen have been found.
 M.on_known = function() end
 
 ---@param decision cursor_agent.Decision
@@ -20,7 +20,7 @@ function M.title(decision)
   return ("%s %s"):format(asker, what)
 end
 
----Finds where the texts collide, once for each state of them.
+---Finds the conflicting places, once for each state of the texts.
 ---@param conflict cursor_agent.Conflict
 local function compare(conflict)
   local tick = vim.api.nvim_buf_get_changedtick(conflict.buf)
@@ -41,7 +41,7 @@ local function compare(conflict)
   at_once = false
 end
 
----The places as a diff: what the buffer has, and what the agent has instead.
+---The places as a diff: the buffer's text, and the agent's instead.
 ---@param shown { places: cursor_agent.MergePlace[], count: integer }
 ---@param path string
 ---@return cursor_agent.ToolContent
@@ -62,7 +62,7 @@ local function diff_of(shown, path)
 end
 
 ---@param decision cursor_agent.Decision
----@param max integer lines of the difference
+---@param max integer most lines of the difference
 ---@return cursor_agent.render.Builder
 local function body(decision, max)
   local b = blocks.builder()
@@ -123,7 +123,7 @@ function M.card(decision)
   }
 end
 
----What an answer means, as the library understands it too.
+---What an answer means; the library reads it the same way.
 ---@param answer table
 ---@return "mine"|"theirs"|"both"|"cancel"
 function M.choice(answer)
@@ -136,9 +136,9 @@ end
 ---@type table<integer, integer> windows with the user's text, by the buffer with the agent's beside it
 local beside = {}
 
----Shows both texts side by side in a tab page of their own. The keys of the card work beside the agent's.
+---Shows both texts side by side in a new tab page. The card's keys work in the agent's.
 ---@param decision cursor_agent.Decision
----@return integer? buf nil where there is no room
+---@return integer? buf nil if there is no room
 function M.details(decision)
   local conflict = conflicts.of(decision)
   if not conflict or not vim.api.nvim_buf_is_loaded(conflict.buf) then
@@ -151,19 +151,19 @@ function M.details(decision)
   beside[buf] = mine
   vim.b[buf].cursor_agent_decision = decision.id
   vim.api.nvim_set_option_value("winbar", frame.bar(hints()), { win = 0, scope = "local" })
-  -- One above each, so that the lines stay side by side.
+  -- A winbar on each, so that the lines stay level.
   vim.api.nvim_set_option_value("winbar", "%#CursorAgentKeyText# yours, unsaved", { win = mine, scope = "local" })
   require("cursor_agent.keys").map(buf, "conflict")
   return buf
 end
 
----The buffer with the agent's text is about to go: so does the window beside it.
+---The buffer with the agent's text is being closed, and so is the window beside it.
 ---@param buf integer
 function M.close(buf)
   local win = beside[buf]
   beside[buf] = nil
   if win and vim.api.nvim_win_is_valid(win) then
-    -- Where the text is shown nowhere else its buffer is hidden.
+    -- If the text is shown nowhere else its buffer becomes hidden.
     pcall(vim.api.nvim_win_close, win, true)
   end
 end

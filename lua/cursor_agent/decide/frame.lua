@@ -1,4 +1,4 @@
--- The frame around a decision: its border with the title, and the keys at its foot.
+-- The frame around a decision: its border with the title, and the keys at the bottom.
 
 local format = require("cursor_agent.render.format")
 local blocks = require("cursor_agent.render.block")
@@ -12,7 +12,7 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_card")
 ---@field text string
 ---@field action string
 
----The keys of actions, as a person reads them. What has no key is left out.
+---The keys of actions, in readable form. Actions without a key are left out.
 ---@param kind cursor_agent.BufferKind
 ---@param list { [1]: string, [2]: string }[] actions and what they do here
 ---@return cursor_agent.decide.Hint[]
@@ -28,14 +28,14 @@ function M.hints(kind, list)
   return hints
 end
 
----The mode in which keys are typed now, as mappings name it.
+---The current mode, as mappings name it.
 ---@return "n"|"i"|"x"
 local function typing_mode()
   local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
   return mode == "i" and "i" or mode:find("[vV\22]") and "x" or "n"
 end
 
----The key the user has bound to something, in the mode that is on.
+---The key the user has bound to something, in the current mode.
 ---@param plug string
 ---@return string?
 local function bound_key(plug)
@@ -51,7 +51,7 @@ local function bound_key(plug)
   end
 end
 
----What the keys do that answer from anywhere, by kind of decision.
+---What the keys that answer from anywhere do, by kind of decision.
 ---@type table<string, { accept: string, reject: string }>
 local VERDICTS = {
   permission = { accept = "allow", reject = "reject" },
@@ -60,7 +60,7 @@ local VERDICTS = {
   question = { accept = "answer", reject = "skip" },
 }
 
----What goes into the card from the current window: a key, or a command.
+---How to enter the card from the current window: a key or a command.
 ---@return string
 local function way_in()
   local keymaps = require("cursor_agent.keys")
@@ -72,9 +72,9 @@ local function way_in()
   return key and key .. " more" or ":CursorAgent decisions"
 end
 
----How to answer a decision, or to go into its card, from elsewhere: the keys that work in the current window.
+---How to answer a decision or enter its card from elsewhere: the keys that work in the current window.
 ---@param decision cursor_agent.Decision
----@return string[] the most important first
+---@return string[] most important first
 function M.reminder(decision)
   local keymaps = require("cursor_agent.keys")
   local words = {} ---@type string[]
@@ -104,7 +104,7 @@ function M.border()
     return { "+", "-", "+", "|", "+", "-", "+", "|" }
   end
   local own = require("cursor_agent.window.quiet").border()
-  -- Without a border there is no place for the title.
+  -- Without a border there is no room for the title.
   return own == "none" and "solid" or own
 end
 
@@ -118,7 +118,7 @@ local function cut(text, width)
   return format.first_cells(text, math.max(width - 1, 1)) .. "…"
 end
 
----The title, over the whole border when something is counted at its end.
+---The title; it spans the whole border if there is a count at its end.
 ---@param words string
 ---@param counted string?
 ---@param width integer
@@ -129,7 +129,7 @@ function M.title(words, counted, width, border)
   local count = counted and (" %s "):format(counted) or ""
   local room = width - format.width(count) - 4
   if format.width(words) > room then
-    -- Who asks is known from the window it is in; what is asked is not.
+    -- The window shows who asks, but not what is asked.
     words = words:gsub("^.* asks to (%l)(.*)$", function(first, rest)
       return first:upper() .. rest .. "?"
     end)
@@ -144,7 +144,7 @@ function M.title(words, counted, width, border)
   return chunks
 end
 
----A text in rows that break between words; a word that is wider than a row is cut.
+---Wraps a text between words; a word wider than a row is cut.
 ---@param text string
 ---@param width integer
 ---@return string[]
@@ -163,7 +163,7 @@ local function wrap(text, width)
   return rows
 end
 
----The keys, as many to a line as fit.
+---The keys, as many per line as fit.
 ---@param hints cursor_agent.decide.Hint[]
 ---@param width integer
 ---@return cursor_agent.render.Block
@@ -190,7 +190,7 @@ function M.keys(hints, width)
     for i = 2, #texts do
       block:line(line)
       local indent = (" "):rep(format.width(hint.key) + 2)
-      -- Nothing follows in its last row.
+      -- Nothing else goes into its last row.
       line, used = { { indent .. texts[i], "CursorAgentKeyText" } }, width
     end
   end
@@ -214,7 +214,7 @@ function M.bar(hints)
   return table.concat(bar) .. "%<"
 end
 
----The reminder, for the border: as many words of it as fit.
+---The reminder for the border: as many of its words as fit.
 ---@param words string[]
 ---@param width integer
 ---@return { [1]: string, [2]: string }[]
@@ -230,11 +230,11 @@ function M.footer(words, width)
   return { { (" %s "):format(cut(text, width - 4)), "CursorAgentDecisionFooter" } }
 end
 
----Fills the frame's buffer: room for the body, a line that says what is to be known, the keys.
+---Fills the frame's buffer: room for the body, a line for a message, the keys.
 ---@param buf integer
 ---@param place cursor_agent.decide.Layout
 ---@param keys cursor_agent.render.Block
----@param said string|integer what is to be known, or else how many lines of the body are out of sight
+---@param said string|integer a message, or else how many lines of the body are hidden
 function M.fill(buf, place, keys, said)
   local note = type(said) == "string" and said or nil
   local lines = {} ---@type string[]

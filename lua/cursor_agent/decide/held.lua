@@ -1,19 +1,20 @@
--- Keeps the key that has just decided, and is still held down, from deciding the next thing and from acting on what was
+-- Keeps a key that has just decided and is still held down from deciding the next thing, and from acting on what was
 -- below the decision.
 --
--- A keyboard repeats a held key after a first delay, then quickly. One repeat looks like a key pressed again, so the first
--- one waits until it is known whether another follows: then it is held, else it is handed on.
+-- A keyboard repeats a held key after an initial delay, then quickly. A single repeat looks like a second key press, so
+-- the first one is held back until it is known whether another follows: if so the key is held down, else it is passed
+-- on.
 
 local M = {}
 
----The same key so soon is no key pressed on purpose.
+---The same key this soon was not pressed on purpose.
 M.BOUNCE_MS = 150
 ---Keyboards begin to repeat a key within this time.
 M.FIRST_REPEAT_MS = 700
----And go on repeating it within this time.
+---And continue to repeat it within this time.
 M.NEXT_REPEAT_MS = 100
 
----How often a key is looked for meanwhile.
+---How often to poll for a key meanwhile.
 local LOOK_MS = 5
 
 local MODES = { "n", "i" }
@@ -21,16 +22,16 @@ local MODES = { "n", "i" }
 local NS = vim.api.nvim_create_namespace("cursor_agent_held")
 
 local decided ---@type { lhs: string, at: integer }? the key that decided last
-local end_guard = function() end -- of the key that is looked after
+local end_guard = function() end -- for the guarded key
 
----The key of a mapping that is down at its end: `A` of `gA`.
+---The last key of a mapping, which is the one held down: `A` of `gA`.
 ---@param lhs string
 ---@return string
 local function last_key(lhs)
   return lhs:match("<[^<>]+>$") or vim.fn.strcharpart(lhs, vim.fn.strchars(lhs) - 1)
 end
 
----Whether a key is the next that was typed, or is typed within this time.
+---Whether a key is next in the typeahead, or is typed within this time.
 ---@param raw string
 ---@param ms integer
 ---@return boolean
@@ -42,7 +43,7 @@ local function comes(raw, ms)
   return (type(next_one) == "number" and vim.fn.nr2char(next_one) or next_one) == raw
 end
 
----Drops a key for as long as it is repeated.
+---Drops a key for as long as it repeats.
 ---@param raw string
 local function swallow(raw)
   while comes(raw, M.NEXT_REPEAT_MS) do
@@ -50,7 +51,7 @@ local function swallow(raw)
   end
 end
 
----Maps a key in the current buffer, and says how to undo that.
+---Maps a key in the current buffer, and returns a function that undoes it.
 ---@param key string
 ---@param run fun()
 ---@return fun() undo
@@ -63,7 +64,7 @@ local function take(key, run)
     vim.keymap.set(mode, key, run, { buffer = buf, nowait = true, desc = "cursor-agent: not for a key held down" })
   end
   return function()
-    -- One that is unloaded keeps its keys.
+    -- An unloaded buffer keeps its mappings.
     if not vim.api.nvim_buf_is_valid(buf) then
       return
     end
@@ -78,7 +79,7 @@ local function take(key, run)
   end
 end
 
----What was typed before a key: the register and the count it is for.
+---What was typed before a key: its register and count.
 ---@return string
 local function prefix()
   if vim.api.nvim_get_mode().mode:sub(1, 1) ~= "n" then
@@ -90,18 +91,18 @@ local function prefix()
   return register .. (vim.v.count > 0 and vim.v.count or "")
 end
 
----Ends looking after a key: something else minds it now.
+---Stops guarding a key: something else handles it now.
 function M.release()
   end_guard()
 end
 
----Takes note of a key that has just decided.
+---Records a key that has just decided.
 ---@param lhs string
 function M.note(lhs)
   decided = { lhs = lhs, at = vim.uv.now() }
 end
 
----Whether a key is the one that decided last, still held down. If it is, it is dropped until it is up.
+---Whether a key is the one that decided last, still held down. If so, it is dropped until it is released.
 ---@param lhs string
 ---@return boolean
 function M.is_held(lhs)
@@ -114,7 +115,7 @@ function M.is_held(lhs)
   return true
 end
 
----Looks after a key that has just closed a decision.
+---Guards a key that has just closed a decision.
 ---@param lhs string
 function M.guard(lhs)
   end_guard()
@@ -130,7 +131,7 @@ function M.guard(lhs)
     local before = prefix()
     end_guard()
     if typed ~= raw or vim.fn.reg_recording() ~= "" then
-      -- Of a macro or a mapping, or to become part of a macro, where it is by now.
+      -- It comes from a macro or a mapping, or is being recorded into a macro, which has it by now.
       vim.api.nvim_feedkeys(before .. raw, "mi", false)
     elseif vim.uv.now() - since < M.BOUNCE_MS or comes(raw, M.NEXT_REPEAT_MS) then
       swallow(raw)

@@ -1,7 +1,7 @@
--- Decisions that wait for the user: one queue for all sessions, oldest first, each answered once.
+-- Decisions that need the user: one queue for all sessions, oldest first, each answered once.
 --
--- The library owns the decisions and answers each exactly once. Here is only what is shown of them: the oldest that was
--- not postponed is in the card, and keys act on what is in the card.
+-- The library owns the decisions and answers each exactly once. This file only handles their display: the oldest that
+-- was not postponed is in the card, and keys act on what is in the card.
 
 local attention = require("cursor_agent.decide.attention")
 local card = require("cursor_agent.decide.card")
@@ -29,8 +29,8 @@ local VIEWS = { permission = permission, plan = plan, conflict = conflict }
 ---@type integer? instead of the option `decisions.delay_ms`
 M.SETTLE_MS = nil
 
----A key counts as an answer only when what it answers has been on the screen for this long; before that it was typed
----for something else.
+---A key counts as an answer only if what it answers has been on the screen for this long; before that it was typed for
+---something else.
 ---@return integer
 local function settle_ms()
   return M.SETTLE_MS or math.max(config.get().decisions.delay_ms, 0)
@@ -51,10 +51,11 @@ local shown_revision ---@type integer? of what is shown of it
 local settles_at = 0 ---@type number ms; keys before that do nothing
 local scheduled = false
 
----Until when the next decision is entered by itself: the user has just answered one in its card, and typed nothing since.
+---Until when the next decision is entered automatically: the user has just answered one in its card and has typed
+---nothing since.
 local enters_until = 0 ---@type number ms
 
----How long that holds. An agent that asks one thing after the other does so within this time.
+---How long that lasts. An agent that asks one thing after another does so within this time.
 M.NEXT_MS = 1000
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_next_decision")
@@ -74,14 +75,14 @@ local function find(id)
   end
 end
 
----Whether a decision still waits.
+---Whether a decision is still open.
 ---@param id integer
 ---@return boolean
 function M.waits(id)
   return find(id) ~= nil
 end
 
----The decision the card is to show: the one the user went to, else the oldest that was not postponed.
+---The decision for the card: the one the user went to, else the oldest that was not postponed.
 ---@return cursor_agent.Decision?
 local function to_show()
   local chosen = selected and find(selected)
@@ -96,7 +97,7 @@ local function to_show()
   end
 end
 
----Whether a decision is shown in a window of its own in this tab page.
+---Whether a decision has its own window in this tab page.
 ---@param decision cursor_agent.Decision
 ---@return boolean
 local function has_own_window(decision)
@@ -112,7 +113,7 @@ local function has_own_window(decision)
   return false
 end
 
----What a permission is about may become known after it was asked for.
+---What a permission is about may become known only after it was requested.
 ---@param decision cursor_agent.Decision
 local function refresh_tool(decision)
   local ready = bridge.is_loaded()
@@ -122,7 +123,7 @@ local function refresh_tool(decision)
   end
 end
 
----Whether the next decision is to be entered, once.
+---Whether to enter the next decision; true once.
 ---@return boolean
 local function takes_focus()
   local yes = now_ms() < enters_until
@@ -133,7 +134,7 @@ local function takes_focus()
   return yes
 end
 
----Has the next decision entered as well, unless the user types something before it comes.
+---Enters the next decision too, unless the user types something before it comes.
 local function enter_next()
   enters_until = now_ms() + M.NEXT_MS
   vim.on_key(function(_, typed_keys)
@@ -144,7 +145,7 @@ local function enter_next()
   end, NS)
 end
 
----Who asks, where that is not the agent of the chat in view: a subagent, or another chat.
+---Who asks, if not the agent of the visible chat: a subagent, or another chat.
 ---@param decision cursor_agent.Decision
 ---@param with_subagent boolean the title does not name it
 ---@return string?
@@ -165,7 +166,7 @@ local function origin(decision, with_subagent)
   return #words > 0 and table.concat(words, " · ") or nil
 end
 
----Makes the card show what it is to show.
+---Updates what the card shows.
 local function refresh()
   local decision = to_show()
   chords.set(decision ~= nil)
@@ -174,7 +175,7 @@ local function refresh()
     card.close()
     return
   end
-  -- A call that changed is another one: the user has to read it again.
+  -- A call that changed counts as new: the user has to read it again.
   local is_new = on_screen ~= decision.id or shown_revision ~= decision.revision or not card.is_open()
   if is_new then
     refresh_tool(decision)
@@ -202,7 +203,7 @@ local function refresh()
   end
 end
 
----Many may come and go at once; they are shown as one.
+---Many may come and go at once; refresh once for all of them.
 local function refresh_soon()
   if scheduled then
     return
@@ -224,7 +225,7 @@ local function delete_details(id)
   end
 end
 
----Takes a decision off the queue and off the screen.
+---Removes a decision from the queue and the screen.
 ---@param id integer
 ---@param how string
 local function drop(id, how)
@@ -240,7 +241,7 @@ local function drop(id, how)
   refresh_soon()
 end
 
----What a decision is about, in a few words.
+---A decision in a few words.
 ---@param decision cursor_agent.Decision
 ---@return string
 local function in_words(decision)
@@ -252,7 +253,7 @@ local function in_words(decision)
   return ("%s: %s"):format(title, format.first_line(require("cursor_agent.bridge.redact").text(decision.title), 80))
 end
 
----A decision that waits is about something else now, or more is known of it.
+---An open decision is about something else now, or more is known about it.
 ---@param decision cursor_agent.Decision
 ---@param at integer
 local function on_changed(decision, at)
@@ -268,7 +269,7 @@ local function on_changed(decision, at)
   refresh()
 end
 
----A decision came, or has changed.
+---A decision arrived or changed.
 ---@param decision cursor_agent.Decision
 function M.on_decision(decision)
   local _, at = find(decision.id)
@@ -286,7 +287,7 @@ function M.on_decision(decision)
   require("cursor_agent.bridge.events").fire("CursorAgentDecision", decision)
 end
 
----A decision was answered, or is no longer wanted.
+---A decision was answered or withdrawn.
 ---@param id integer
 ---@param how string? user, policy, cancelled, withdrawn
 function M.on_decided(id, how)
@@ -296,19 +297,19 @@ function M.on_decided(id, how)
   require("cursor_agent.files.conflicts").ended(id)
 end
 
----What is on the screen may have changed.
+---Redraws: what is on the screen may have changed.
 function M.redraw()
   if on_screen then
     refresh_soon()
   end
 end
 
----The decision meant when none is named: the one on the screen, else the oldest.
+---The default decision: the one on the screen, else the oldest.
 ---@return cursor_agent.Decision?, string?
 function M.current()
   local decision = on_screen and find(on_screen) or to_show() or queue[1] ---@type cursor_agent.Decision?
   if not decision then
-    -- One that the library has not announced yet.
+    -- One whose change has not been drained yet.
     decision = bridge.is_loaded() and bridge.pending()[1] or nil
   end
   if not decision then
@@ -317,10 +318,10 @@ function M.current()
   return decision
 end
 
----Answers a decision for the user.
+---Answers a decision on behalf of the user.
 ---@param id integer
 ---@param answer table as in `require("cursor_agent").answer`
----@param revision? integer of what the user was looking at
+---@param revision? integer the one the user was looking at
 ---@return boolean?, string?
 function M.answer(id, answer, revision)
   local ready, why = bridge.load()
@@ -388,7 +389,7 @@ function M.decide(verdict)
   end
   local seen, unseen = typed.saw(decision, now_ms() >= settles_at)
   if not seen then
-    -- Nothing is decided unseen.
+    -- Never decide something the user has not seen.
     later[decision.id] = nil
     selected = find(decision.id) and decision.id or selected
     refresh_soon()
@@ -413,8 +414,8 @@ function M.reject()
   return M.decide("reject")
 end
 
----Whether what is on the screen has been there long enough to be read. A key that comes too early has to pause, so that
----one that is held down decides one thing only.
+---Whether the card has been on the screen long enough to be read. A key that comes too early must pause first, so that
+---a held key decides only one thing.
 ---@return boolean
 local function is_settled()
   local now = now_ms()
@@ -425,14 +426,14 @@ local function is_settled()
   return true
 end
 
----Whether a key would decide now: the card has been on the screen for long enough.
+---Whether a key would decide now: the card has been on the screen long enough.
 ---@return boolean
 function M.takes_keys()
   return on_screen ~= nil and find(on_screen) ~= nil and now_ms() >= settles_at
 end
 
 ---Goes to a decision: into the card, or to the plan.
----@param id? integer the current one otherwise
+---@param id? integer default: the current one
 ---@return boolean?, string?
 function M.open(id)
   local decision, why
@@ -470,7 +471,7 @@ function M.open(id)
   return true
 end
 
----Shows what a chat asks before what others ask. Nothing is entered.
+---Shows this chat's decisions before those of others. Enters nothing.
 ---@param key cursor_agent.Key
 function M.show(key)
   for _, decision in ipairs(queue) do
@@ -496,7 +497,7 @@ function M.open_conflict()
     decision = conflicts.decision(oldest)
   end
   if not decision then
-    -- No chat is there to ask.
+    -- There is no chat that could ask.
     files.show_difference(oldest)
     return true
   end
@@ -568,7 +569,7 @@ function M.go(step)
   return true
 end
 
----Goes out of the details, where the user is in them.
+---Leaves the details if the user is in them.
 ---@param decision cursor_agent.Decision
 ---@return boolean
 function M.close_details(decision)
@@ -580,7 +581,7 @@ function M.close_details(decision)
   return true
 end
 
----Takes a decision off the screen; it goes on waiting.
+---Hides a decision; it stays open.
 ---@param decision cursor_agent.Decision
 ---@return boolean
 function M.put_off(decision)
@@ -597,7 +598,7 @@ function M.put_off(decision)
   return true
 end
 
----Shows all there is to know of a permission, or both sides of a conflict, in place of the card.
+---Shows everything about a permission, or both sides of a conflict, instead of the card.
 ---@param decision cursor_agent.Decision
 ---@return boolean?, string?
 function M.show_details(decision)
@@ -626,7 +627,7 @@ function M.show_details(decision)
   return true
 end
 
----A key has closed what a decision was shown in: it may still be down.
+---A key has closed the window of a decision, and may still be held down.
 ---@param decision cursor_agent.Decision
 ---@param lhs string
 local function guard_key(decision, lhs)
@@ -634,7 +635,7 @@ local function guard_key(decision, lhs)
     return
   end
   held.note(lhs)
-  -- The next decision may take its place first; that one has its own guard.
+  -- The next decision may take its place first, and has its own guard.
   vim.schedule(function()
     if not card.has_focus() and not vim.b.cursor_agent_decision then
       held.guard(lhs)
@@ -642,7 +643,7 @@ local function guard_key(decision, lhs)
   end)
 end
 
----A key of a window that shows a decision.
+---A key in a window that shows a decision.
 ---@param name string
 ---@param lhs string
 ---@return boolean?, string?
@@ -653,7 +654,7 @@ function M.key(name, lhs)
   if not decision and own then
     return nil, "already decided"
   elseif not decision then
-    -- It went just now; the card is about to show the next one.
+    -- It was just answered; the card is about to show the next one.
     refresh_soon()
     return true
   elseif not is_settled() or held.is_held(lhs) then
@@ -665,7 +666,7 @@ function M.key(name, lhs)
     enter_next()
   end
   if not done and why and card.has_focus() then
-    -- Said where the user is looking.
+    -- Show the message where the user is looking.
     card.say(why)
     return true
   end

@@ -1,4 +1,4 @@
--- What the keys of a card, of the details and of a plan do.
+-- What the keys of a card, its details and a plan do.
 
 local card = require("cursor_agent.decide.card")
 local bridge = require("cursor_agent.bridge")
@@ -8,7 +8,7 @@ local question = require("cursor_agent.decide.question")
 
 local M = {}
 
----The queue of decisions, which hands itself over when it is loaded.
+---The queue of decisions, which sets this when it loads.
 ---@type { answer: fun(id: integer, answer: table, revision: integer?): boolean?, string? } | table<string, fun(...): boolean?, string?>
 M.queue = {}
 
@@ -36,7 +36,7 @@ local function choose(decision, kind)
   return M.queue.answer(decision.id, { kind = kind }, decision.revision)
 end
 
----Rejects, and sends the reason as the next prompt: the protocol has no place for it in the answer.
+---Rejects, and sends the reason as the next prompt: the protocol's answer has no field for it.
 ---@param decision cursor_agent.Decision
 ---@return boolean
 local function reject_with_message(decision)
@@ -50,7 +50,7 @@ local function reject_with_message(decision)
     if not ready then
       return
     end
-    -- Queued first: the answer may end the turn, and then the next in the queue is sent.
+    -- Queue it first: the answer may end the turn, and then the next queued prompt is sent.
     local number, problem = bridge.prompt(decision.key, { text = text })
     if not number then
       notify.report(nil, problem)
@@ -79,7 +79,7 @@ local function reject_plan(decision)
   return true
 end
 
----By the name of the action. Each gets the decision and the key that was pressed.
+---By action name. Each gets the decision and the key that was pressed.
 ---@type table<string, fun(decision: cursor_agent.Decision, lhs: string): boolean?, string?>
 local KEYS = {
   ["allow-once"] = function(decision)

@@ -1,4 +1,4 @@
--- Puts a drawn block into a buffer: its lines, its marks, and a moment later its code in the colours of its language.
+-- Puts a rendered block into a buffer: its lines and marks, and shortly after, its code in the colours of its language.
 
 local colour = require("cursor_agent.colour")
 local highlights = require("cursor_agent.colour.highlights")
@@ -10,10 +10,10 @@ local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_decide")
 
----This many texts keep their colours, so that what is drawn again, as when its window grows, does not flicker.
+---Cache the colours of this many texts, so that a redraw, as when a window grows, does not flicker.
 local MOST_KEPT = 16
 
----Colours that are known are there with the text, unless there are more than this.
+---Cached colours are applied together with the text, unless there are more than this.
 local AT_ONCE = 300
 
 ---@type table<string, cursor_agent.syntax.Span[]|false> by path and text; false: being looked for
@@ -48,7 +48,7 @@ local function colour_in(buf, key, spans, pause)
   end
 end
 
----Looks for the colours of a text, and gives them to all that shows it by then.
+---Computes the colours of a text, and applies them wherever it is shown by then.
 ---@param key string
 ---@param code cursor_agent.render.Code
 local function look_for(key, code)
@@ -65,7 +65,7 @@ local function look_for(key, code)
   end)
 end
 
----Replaces what a buffer holds.
+---Replaces the content of a buffer.
 ---@param buf integer
 ---@param block cursor_agent.render.Block
 function M.fill(buf, block)

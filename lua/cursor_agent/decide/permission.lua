@@ -1,4 +1,4 @@
--- Shows what an agent asks permission for, and turns keys into the agent's own options: by kind, never by id or place.
+-- Shows what an agent asks permission for, and maps keys to the agent's own options: by kind, never by id or position.
 
 local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
@@ -23,7 +23,7 @@ local ASKS = {
   switch_mode = "asks to switch the mode",
 }
 
----The keys of the kinds of option, in the order they are shown.
+---The keys for each kind of option, in display order.
 local KINDS = {
   { kind = "allow_once", action = "allow-once" },
   { kind = "allow_always", action = "allow-always" },
@@ -63,7 +63,7 @@ local function diffs(tool)
   end, tool.content or {})
 end
 
----Who asks: the agent, or a subagent of it by name.
+---Who asks: the agent, or one of its subagents by name.
 ---@param decision cursor_agent.Decision
 ---@return string
 function M.asker(decision)
@@ -75,7 +75,7 @@ function M.asker(decision)
   return name
 end
 
----Every file a call says it is about, as the agent wrote it.
+---Every file a call names, as the agent wrote it.
 ---@param tool cursor_agent.ToolCall
 ---@return string[]
 local function paths_of(tool)
@@ -110,7 +110,7 @@ function M.title(decision, in_card)
       format.first_line(facts.mcp.server, 40)
     )
   end
-  -- What the call comes to, whatever the agent calls it.
+  -- What the call really does, whatever the agent calls it.
   local kind = facts and facts.kind or tool and tool.kind or ""
   local asks = ASKS[kind] or "asks to use a tool"
   local paths = tool and paths_of(tool) or {}
@@ -122,7 +122,7 @@ function M.title(decision, in_card)
   return ("%s %s"):format(name, asks)
 end
 
----This many lines of a command have colours. A card shows no more of it; the details do.
+---Only this many lines of a command are coloured. The card shows no more of it; the details do.
 local COMMAND_LINES = 400
 
 ---@param b cursor_agent.render.Builder
@@ -144,7 +144,7 @@ local function add_command(b, command, all)
   if #lines > COMMAND_LINES and not all then
     local left = #lines - COMMAND_LINES
     b:line({ { ("  %s more"):format(format.plural(left, "line")), "CursorAgentMore" } })
-    -- The line that says so stands for one of them.
+    -- The "more" line itself takes the place of one of them.
     b.left = (b.left or 0) + left - 1
   end
 end
@@ -186,7 +186,7 @@ end
 ---@param b cursor_agent.render.Builder
 ---@param decision cursor_agent.Decision
 ---@param tool cursor_agent.ToolCall
----@param budget integer lines there may be
+---@param budget integer most lines
 local function add_diffs(b, decision, tool, budget)
   local list = diffs(tool)
   local seen = {} ---@type table<string, boolean>
@@ -223,7 +223,7 @@ local function add_diffs(b, decision, tool, budget)
   end
 end
 
----Lines that say what lies outside the workspace, and where links lead.
+---Lines that warn about paths outside the workspace and about where links lead.
 ---@param decision cursor_agent.Decision
 ---@return string[]
 local function warnings(decision)
@@ -244,7 +244,7 @@ local function warnings(decision)
   return lines
 end
 
----The arguments of a tool, unless it has none.
+---The arguments of a tool, if it has any.
 ---@param tool cursor_agent.ToolCall
 ---@return string?
 local function arguments(tool)
@@ -252,7 +252,7 @@ local function arguments(tool)
   return input and not input:find("^%s*[%[{]%s*[%]}]%s*$") and input or nil
 end
 
----Adds what the call says beside its command and its files, so that nothing runs unseen.
+---Adds what the call contains besides its command and files, so that nothing runs unseen.
 ---@param b cursor_agent.render.Builder
 ---@param facts cursor_agent.Facts
 ---@param max integer
@@ -319,7 +319,7 @@ function M.body(decision, max)
     b:line({ { format.first_line(title, 400) } })
   end
   if #diffs(tool) > 0 then
-    -- What a diff does not show of the call, above it: below, a long one would hide it.
+    -- Above the diff, what it does not show of the call: below, a long diff would hide it.
     add_facts(b, facts, max)
   end
   if #paths > 0 then
@@ -330,7 +330,7 @@ function M.body(decision, max)
       add_text(b, said, max)
     end
     if arguments(tool) and #paths == 0 then
-      -- A tool of an MCP server, or one we do not know: its arguments are all there is to decide by.
+      -- A tool of an MCP server, or an unknown one: its arguments are all there is to decide by.
       add_text(b, arguments(tool) --[[@as string]], max)
     elseif #paths > 0 then
       add_facts(b, facts, max)
@@ -393,7 +393,7 @@ function M.card(decision)
   }
 end
 
----Fills a buffer with everything that is known of what is asked.
+---Fills a buffer with everything known about the request.
 ---@param buf integer
 ---@param decision cursor_agent.Decision
 function M.fill_details(buf, decision)
@@ -413,9 +413,9 @@ function M.fill_details(buf, decision)
   paint.fill(buf, b)
 end
 
----Shows everything that is known of what is asked in a tab page of its own. The keys of the card work there too.
+---Shows everything known about the request in a new tab page. The card's keys work there too.
 ---@param decision cursor_agent.Decision
----@return integer? buf nil where there is no room
+---@return integer? buf nil if there is no room
 function M.details(decision)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buf, ("cursor-agent://decision/%d"):format(decision.id))

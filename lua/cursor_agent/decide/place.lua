@@ -1,5 +1,5 @@
--- Where a decision is shown and how large: in the chat's column, as wide as that, or in the corner of the screen while no chat
--- is in view.
+-- Where a decision is shown and how large: in the chat's column and as wide as that, or in a corner of the screen while
+-- no chat is visible.
 
 local format = require("cursor_agent.render.format")
 local frame = require("cursor_agent.decide.frame")
@@ -8,22 +8,22 @@ local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
----Of the frame where no chat is in view, if the screen has room for it.
+---Of the frame while no chat is visible, if the screen has room for it.
 M.MIN_WIDTH = 30
----Of the body there, while the card waits and once it is entered.
+---Width of the body there, before and after the card is entered.
 local WIDTHS = { waiting = 80, entered = 110 }
 ---Share of the screen's lines the body may take, likewise.
 local SHARES = { waiting = 0.45, entered = 0.65 }
 
----Rows of the chat that are left to read in while the card waits, where the chat is high enough.
+---Rows of the chat left readable before the card is entered, if the chat is tall enough.
 local MIN_CHAT_ROWS = 6
 
----What its place depends on, beside the screen.
+---What its position depends on, besides the screen.
 ---@class (exact) cursor_agent.decide.Sight
 ---@field win integer the window the user works in: not the card
 ---@field entered boolean the card has the focus
 ---@field above boolean at the top of its part of the screen, out of the cursor's way
----@field note string? said to the user
+---@field note string? a message to the user
 
 ---@class (exact) cursor_agent.decide.Layout
 ---@field row integer
@@ -33,7 +33,7 @@ local MIN_CHAT_ROWS = 6
 ---@field title string
 ---@field from string? who asks, above the body
 ---@field body integer lines of the body
----@field said integer lines between the body and the keys, for what is to be known
+---@field said integer lines between the body and the keys, for a message
 
 ---The part of the screen a card may cover.
 ---@class (exact) cursor_agent.decide.Spot
@@ -41,9 +41,9 @@ local MIN_CHAT_ROWS = 6
 ---@field bottom integer the row below it
 ---@field left integer its first column
 ---@field width integer
----@field is_chat boolean it is the chat's column: the card is as wide
+---@field is_chat boolean it is the chat's column: the card is as wide as that
 
----The window of the chat on the screen: this tab page's, or another one that happens to be shown.
+---The window of the visible chat: this tab page's, or another one that is shown.
 ---@return integer? win
 ---@return cursor_agent.Chat? chat
 function M.chat_window()
@@ -91,10 +91,10 @@ local function spot()
   }
 end
 
----How many rows a body takes in a window of a width.
+---How many rows a body takes in a window of a given width.
 ---@alias cursor_agent.decide.Measure fun(body: cursor_agent.render.Block, width: integer): integer
 
----As wide as what it shows.
+---As wide as its content.
 ---@param card cursor_agent.decide.Card
 ---@param sight cursor_agent.decide.Sight
 ---@param body cursor_agent.render.Block
@@ -166,7 +166,7 @@ local function lay_out(card, sight, at, measure)
     keys
 end
 
----Whether the cursor of the work would be hidden.
+---Whether the cursor in the user's window would be hidden.
 ---@param place cursor_agent.decide.Layout
 ---@param sight cursor_agent.decide.Sight
 ---@return boolean
@@ -183,7 +183,7 @@ function M.covers_cursor(place, sight)
     and at.col <= place.col + place.width + 2
 end
 
----How many rows at the foot of the chat's window lie under the card.
+---How many rows at the bottom of the chat's window the card covers.
 ---@param place cursor_agent.decide.Layout
 ---@param win integer
 ---@return integer
@@ -197,7 +197,7 @@ function M.hidden_rows(place, win)
   return math.max(below - place.row, 0)
 end
 
----Where a card goes, with what is shown of it there. `sight.above` is kept unless the card would be in the way.
+---Where a card goes, and its content there. `sight.above` is kept unless the card would be in the way.
 ---@param card cursor_agent.decide.Card
 ---@param sight cursor_agent.decide.Sight
 ---@param measure cursor_agent.decide.Measure

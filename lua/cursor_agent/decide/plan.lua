@@ -1,4 +1,4 @@
--- Shows a plan as markdown to read and edit, saves it when it is accepted, and shows on it how far the todos are.
+-- Shows a plan as markdown to read and edit, saves it when accepted, and shows the progress of its todos on it.
 
 local frame = require("cursor_agent.decide.frame")
 local bridge = require("cursor_agent.bridge")
@@ -13,12 +13,12 @@ local window = require("cursor_agent.window.quiet")
 
 local M = {}
 
----Share of the screen a plan in a floating window takes.
+---Share of the screen taken by a plan in a floating window.
 local FLOAT_SHARE = 0.8
 
----The keys in the bar above a plan need this many columns.
+---Columns needed by the keys in the bar above a plan.
 local MIN_FLOAT_WIDTH = 60
----Of the name in the file's name.
+---Of the plan's name in the file name.
 local MAX_SLUG_BYTES = 60
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_plan")
@@ -41,7 +41,7 @@ local accepted = {}
 ---@type table<cursor_agent.Key, string> the plan accepted last, by session
 local last = {}
 
----Called when the window of a plan was closed and the plan still waits.
+---Called when a plan's window was closed while the plan is still open.
 ---@param _id integer
 M.on_closed = function(_id) end
 
@@ -67,7 +67,7 @@ function M.lines(plan)
   end
   local text = vim.trim(plan.text or "")
   local name = vim.trim(plan.name or "")
-  -- Some plans begin with their name as a heading.
+  -- Some plans start with their name as a heading.
   local heading = text:match("^#%s+([^\n]*)")
   if name ~= "" and (not heading or vim.trim(heading):lower() ~= name:lower()) then
     add("# " .. name)
@@ -157,7 +157,7 @@ local function slug(name)
   return text ~= "" and text or "plan"
 end
 
----A plan as it stands in its buffer, or as it came.
+---A plan as it is in its buffer, or as it was received.
 ---@param decision cursor_agent.Decision
 ---@param buf integer?
 ---@return string text
@@ -171,8 +171,8 @@ local function text_of(decision, buf)
   return text, text ~= came
 end
 
----Where a plan is saved. The agent takes a changed plan from a file only: where plans are not saved, from one that
----goes away with Neovim.
+---Where to save a plan. The agent takes a changed plan only from a file: if plans are not saved, from one that is
+---deleted when Neovim exits.
 ---@param decision cursor_agent.Decision
 ---@param changed boolean
 ---@return string?
@@ -184,10 +184,10 @@ local function directory_for(decision, changed)
   return directory:sub(1, 1) == "/" and directory or vim.fs.joinpath(decision.cwd, directory)
 end
 
----Saves a plan as it stands in its buffer, or as it came.
+---Saves a plan as it is in its buffer, or as it was received.
 ---@param decision cursor_agent.Decision
 ---@param buf? integer
----@return string? path nil where plans are not saved
+---@return string? path nil if plans are not saved
 ---@return string? problem
 local function save(decision, buf)
   local plan = assert(decision.plan)
@@ -210,13 +210,13 @@ local function save(decision, buf)
     local hint = 'set `plan.directory` to another one, or to "" to accept plans without saving them'
     return nil, ("the plan could not be saved: %s\n  %s"):format(tostring(problem), hint)
   end
-  -- Written for the user: no change of the agent's to review.
+  -- Written on behalf of the user, so it is not an agent's change to review.
   bridge.review_wrote(path)
   written[decision.id] = path
   return path, nil
 end
 
----What `:w` does in a plan: it decides nothing.
+---What `:w` does in a plan: it does not decide anything.
 ---@param decision cursor_agent.Decision
 ---@param buf integer
 local function write(decision, buf)
@@ -234,7 +234,7 @@ local function write(decision, buf)
   notify.notify(("the plan is %s%s: %s"):format(path and "saved" or "kept", waits, where))
 end
 
----The buffer of a plan that waits; makes it the first time.
+---The buffer of an open plan, created on first use.
 ---@param decision cursor_agent.Decision
 ---@return integer
 local function buffer(decision)
@@ -242,7 +242,7 @@ local function buffer(decision)
   if buf and vim.api.nvim_buf_is_loaded(buf) then
     return buf
   elseif buf and vim.api.nvim_buf_is_valid(buf) then
-    -- `:bdelete` took its text and its keys.
+    -- `:bdelete` removed its text and keys.
     vim.api.nvim_buf_delete(buf, { force = true })
   end
   buf = vim.api.nvim_create_buf(false, true)
@@ -290,7 +290,7 @@ end
 ---@param title string
 ---@param hints cursor_agent.decide.Hint[]
 ---@return integer win
----@return boolean keyed its border names the keys
+---@return boolean keyed its border shows the keys
 local function open_window(buf, title, hints)
   local position = config.get().plan.position
   if position == "tab" then
@@ -300,7 +300,7 @@ local function open_window(buf, title, hints)
     local code = require("cursor_agent.window.code").current()
     return vim.api.nvim_open_win(buf, true, { split = code and "above" or "left", win = code or -1 }), false
   end
-  -- As large as its text, and a margin.
+  -- As large as its text, with a margin.
   local widest = math.min(math.floor(vim.o.columns * FLOAT_SHARE), 110)
   local tallest = math.floor((vim.o.lines - vim.o.cmdheight) * FLOAT_SHARE)
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
@@ -390,7 +390,7 @@ function M.open(decision)
   return true
 end
 
----Closes the windows of a plan. A user who is in one goes back to where it was opened from.
+---Closes the windows of a plan. If the user is in one, returns to where it was opened from.
 ---@param id integer
 local function close_windows(id)
   local from = opened_from[id]
@@ -403,21 +403,21 @@ local function close_windows(id)
   end
 end
 
----Takes a plan off the screen; it still waits.
+---Hides a plan; it stays open.
 ---@param id integer
 function M.close(id)
   close_windows(id)
 end
 
----Saves a plan for the agent that gets it accepted.
+---Saves a plan for the agent whose plan was accepted.
 ---@param decision cursor_agent.Decision
----@return string? path nil where plans are not saved
+---@return string? path nil if plans are not saved
 ---@return string? problem
 function M.save(decision)
   return save(decision, buffers[decision.id])
 end
 
----The text of a plan as it stands on the screen, edits included; nil for one that was not shown.
+---The text of a plan as shown, edits included; nil if it was never shown.
 ---@param id integer
 ---@return string?
 function M.text(id)
@@ -427,7 +427,7 @@ function M.text(id)
   end
 end
 
----A plan was decided on. One the user has changed and did not decide on stays: the text is theirs.
+---A plan was decided. If the user edited it but did not decide, its buffer stays: the text is theirs.
 ---@param id integer
 ---@param how string
 function M.forget(id, how)
@@ -484,7 +484,7 @@ local function mark_buffer(buf, todos)
   end
 end
 
----Shows how far the todos are on the plans of a session that are open. The text itself is not touched.
+---Shows the progress of the todos on a session's open plans. The text itself is not changed.
 ---@param key cursor_agent.Key
 ---@param todos cursor_agent.Todo[]
 function M.update(key, todos)
@@ -503,7 +503,7 @@ end
 
 local listens = false
 
----Takes note of an accepted plan: from now on todo updates show on it.
+---Records an accepted plan: from now on todo updates show on it.
 ---@param path string
 ---@param key cursor_agent.Key
 function M.accepted(path, key)

@@ -1,4 +1,4 @@
--- Checks the user's rules as they are written; `crates/engine/src/policy/` says what they mean for a call.
+-- Checks the syntax of the user's rules; `crates/engine/src/policy/` defines what they mean for a call.
 
 local M = {}
 
@@ -9,17 +9,17 @@ local M = {}
 ---@field name? string for the line in the transcript
 ---@field agent? string|string[] names in `agents`
 ---@field kind? string|string[] kinds of tool call: execute, edit, delete, move, read, search, fetch …
----@field tool? string|string[] names of tools, `server/tool` for those of MCP servers; `*` stands for any text
----@field command? string|string[] of a call that runs one; `*` stands for any text
----@field path? string|string[] globs, from the workspace unless they begin with / or ~
+---@field tool? string|string[] names of tools, `server/tool` for those of MCP servers; `*` matches any text
+---@field command? string|string[] of a call that runs one; `*` matches any text
+---@field path? string|string[] globs, relative to the workspace unless they begin with / or ~
 
 local FIELDS = { action = true, name = true, agent = true, kind = true, tool = true, command = true, path = true }
----A longer pattern is refused.
+---Longer patterns are refused.
 local MAX_BYTES = 1024
 
 local ACTIONS = { allow = true, ask = true, reject = true }
 
----What is wrong with a list of rules, one line each.
+---The problems of a list of rules, one line each.
 ---@param rules any
 ---@return string[]
 function M.check(rules)

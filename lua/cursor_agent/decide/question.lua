@@ -1,4 +1,4 @@
--- Shows the questions of a request in one window: choices to mark, texts to fill in, an address to open.
+-- Shows the questions of a request in one window: choices to select, texts to fill in, an address to open.
 
 local card = require("cursor_agent.decide.card")
 local frame = require("cursor_agent.decide.frame")
@@ -19,12 +19,12 @@ local M = {}
 ---@field chosen table<string, table<string, boolean>> option ids by question id
 ---@field texts table<string, string> by question id
 ---@field rows table<integer, cursor_agent.decide.Row> by line
----@field warned table<string, boolean> questions that were pointed out: those may be left empty now
+---@field warned table<string, boolean> questions the user was reminded of: those may now be left empty
 
 ---@type table<integer, cursor_agent.decide.Marks> by decision: what was marked is still there when one comes back
 local marks = {}
 
----Cursor's own questions have no type; an elicitation's fields do, and may be left out unless they are required.
+---Cursor's own questions have no type; the fields of an elicitation do, and are optional unless marked required.
 ---@param question cursor_agent.decide.Question
 ---@return boolean
 local function is_field(question)
@@ -60,20 +60,20 @@ local function marks_of(decision)
   return found
 end
 
----The card was left: what was pointed out then is pointed out again.
+---The card was left: remind the user again next time.
 function M.left()
   for _, given in pairs(marks) do
     given.warned = {}
   end
 end
 
----Forgets what was marked.
+---Forgets what was selected.
 ---@param id integer
 function M.forget(id)
   marks[id] = nil
 end
 
----The chosen options, or the text, in the order and under the ids the agent gave.
+---The chosen options, or the text, in the agent's order and with its ids.
 ---@param question cursor_agent.decide.Question
 ---@param given cursor_agent.decide.Marks
 ---@return string[]
@@ -155,7 +155,7 @@ local function body(decision)
   return b
 end
 
----The line a question's first choice stands on.
+---The line of a question's first choice.
 ---@param given cursor_agent.decide.Marks
 ---@param question integer
 ---@return integer?
@@ -169,7 +169,7 @@ local function first_line_of(given, question)
   return best
 end
 
----The line for an answer in the user's own words, where there is nothing to choose.
+---The line for a free-text answer, if there is nothing to choose.
 ---@param given cursor_agent.decide.Marks
 ---@return integer?
 local function other_line(given)
@@ -189,7 +189,7 @@ local function address(decision)
     b:line({})
   end
   local url = decision.url or ""
-  -- Who is at the other end is what there is to check.
+  -- The host is what the user has to check.
   local scheme, host, rest = url:match("^(%a[%w+.-]*://)([^/?#]*)(.*)$")
   if scheme and host and rest then
     b:line({ { scheme, "CursorAgentDetail" }, { host, "CursorAgentWarning" }, { rest, "CursorAgentDetail" } })
@@ -256,7 +256,7 @@ local function toggle(decision, question, option)
   card.say(nil)
 end
 
----Asks for a text. What comes back too late, when the decision is gone, is dropped.
+---Asks for a text. A reply that comes after the decision has ended is dropped.
 ---@param prompt string
 ---@param default string?
 ---@param use fun(text: string)
@@ -301,7 +301,7 @@ local function row_here(decision)
   return marks_of(decision).rows[card.line()]
 end
 
----Marks the choice under the cursor, or fills in the text.
+---Selects the choice under the cursor, or fills in the text.
 ---@param decision cursor_agent.Decision
 ---@param how cursor_agent.decide.Answering
 ---@return boolean?, string?
@@ -318,7 +318,7 @@ function M.choose(decision, how)
   return true
 end
 
----Marks the nth choice of the question under the cursor.
+---Selects the nth choice of the question under the cursor.
 ---@param decision cursor_agent.Decision
 ---@param number integer?
 ---@return boolean?, string?
@@ -332,7 +332,7 @@ function M.choose_number(decision, number)
   return true
 end
 
----Answers all questions, or goes to the first that has no answer yet.
+---Answers all questions, or goes to the first unanswered one.
 ---@param decision cursor_agent.Decision
 ---@param how cursor_agent.decide.Answering
 ---@return boolean?, string?
@@ -367,14 +367,14 @@ function M.answer(decision, how)
   return how.answer({ answers = answers })
 end
 
----Leaves the questions out, with a reason if one is given.
+---Skips the questions, with a reason if one is given.
 ---@param decision cursor_agent.Decision
 ---@param how cursor_agent.decide.Answering
 ---@return boolean?, string?
 function M.skip(decision, how)
   local first = (decision.questions or {})[1]
   if decision.url or (first and is_field(first)) then
-    -- An elicitation has no place for a reason.
+    -- An elicitation has no field for a reason.
     return how.answer({ skip = true })
   end
   ask("Reason for skipping (optional): ", nil, function(reason)
@@ -396,7 +396,7 @@ function M.open_address(decision, how)
     return nil, "no URL to open"
   end
   if not url:match("^https?://") then
-    -- Anything else could start a program on this machine.
+    -- Any other scheme could start a program on this machine.
     return nil, ("only http and https URLs are opened; this is %s"):format(url)
   end
   local _, problem = require("cursor_agent.chat.outside").open_url(url)

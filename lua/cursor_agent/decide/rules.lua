@@ -1,4 +1,4 @@
--- Hands the user's rules to the library, and rejects what cannot be asked because there is no UI.
+-- Passes the user's rules to the library, and rejects requests that cannot be asked because there is no UI.
 
 local config = require("cursor_agent.config")
 local bridge = require("cursor_agent.bridge")
@@ -6,13 +6,13 @@ local events = require("cursor_agent.bridge.events")
 
 local M = {}
 
----Without a screen to ask on, a script has this long to answer.
+---Without a UI, a script has this long to answer.
 M.UNATTENDED_MS = 5000
 
----Rules of which one is wrong: then everything is asked.
+---Used if any rule is wrong: then everything asks.
 local ASK_ALL = { { action = "ask", name = "ask for everything: a rule has a mistake" } }
 
----Hands over the rules that are in force.
+---Passes on the effective rules.
 function M.push()
   local ready = bridge.is_loaded()
   if not ready then
@@ -35,7 +35,7 @@ function M.push()
   end
 end
 
----The library is there: it gets the rules, and gets them again whenever they change.
+---The library is loaded: pass it the rules, now and whenever they change.
 function M.on_loaded()
   M.push()
   events.on("configured", "cursor_agent.decide.rules", "push")
@@ -48,7 +48,7 @@ local function is_attended()
   return #vim.api.nvim_list_uis() > 0 or #listeners > 0
 end
 
----Says no to what an agent wants to reach by way of the editor, when there is no screen to ask on.
+---Rejects what an agent wants to do through the editor if there is no UI to ask on.
 ---@param decision cursor_agent.Decision
 ---@param queue { waits: (fun(id: integer): boolean), answer: fun(id: integer, answer: table) }
 function M.guard(decision, queue)

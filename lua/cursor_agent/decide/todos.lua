@@ -1,4 +1,4 @@
--- A small panel with the todos of the current session, kept up to date while it is open.
+-- A small panel with the current session's todos, updated while it is open.
 
 local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
@@ -84,7 +84,7 @@ local function draw()
   vim.api.nvim_win_set_config(win --[[@as integer]], win_config(block.lines, (" Todos %d/%d "):format(done, all)))
 end
 
----Takes the panel off the screen.
+---Closes the panel.
 ---@return boolean
 function M.close()
   if is_open() then
@@ -94,7 +94,7 @@ function M.close()
   return true
 end
 
----Opens the panel beside the work, or closes it.
+---Opens the panel next to the work, or closes it.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.toggle(chat)
@@ -126,7 +126,7 @@ function M.toggle(chat)
   return true
 end
 
----Shows a session's todos as they are now, where they are shown.
+---Updates a session's todos if they are shown.
 ---@param chat cursor_agent.Chat
 function M.on_status(chat)
   if chat.key == key then
@@ -134,7 +134,7 @@ function M.on_status(chat)
   end
 end
 
----Goes to the plan the todos belong to, else to where the chat lists them.
+---Goes to the plan the todos belong to, else to their place in the chat.
 ---@return boolean?, string?
 function M.go()
   local chat = chats.get(key)
@@ -162,7 +162,7 @@ end
 
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_todos", {})
 
----A floating window belongs to one tab page: it follows the user, and does not go with the tab page.
+---A floating window belongs to one tab page, so it follows the user and must not close with a tab page.
 local function follow_user()
   local chat = chats.get(key)
   if not chat then

@@ -1,7 +1,7 @@
--- Binds an answer that is typed to the decision that was on the screen when typing began.
+-- Binds a typed answer to the decision that was on the screen when typing began.
 --
--- `:CursorAgent accept` takes a second to type, and meanwhile another decision may take the place of the one it was meant
--- for. A call from a script is meant for what waits, and is not held back.
+-- `:CursorAgent accept` takes a second to type, and meanwhile another decision may replace the one it was meant
+-- for. A call from a script is meant for whatever is open, and is not held back.
 
 local bridge = require("cursor_agent.bridge")
 
@@ -12,10 +12,10 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_typed")
 ---@type { id: integer?, revision: integer? }? what waited when the command line was entered
 local began
 
-local by_key = false -- what runs now was caused by a key
+local by_key = false -- the code running now was triggered by a key
 local watching = false
 
----Notes keys while a decision waits: a mapping that answers is a key.
+---Watches keys while a decision is open, to recognize mappings that answer.
 ---@param on boolean
 function M.watch(on)
   if on == watching then
@@ -36,7 +36,7 @@ function M.watch(on)
   end, NS)
 end
 
----What is on the screen, else what waits. The queue puts its own in place of this when the first decision loads it.
+---What is on the screen, else the oldest open decision. The queue replaces this when the first decision loads it.
 ---@return cursor_agent.Decision?
 function M.current()
   return bridge.is_loaded() and bridge.pending()[1] or nil

@@ -1,4 +1,4 @@
--- Brings buffers in line with their files on disk: text that is not saved stays, or the user decides.
+-- Syncs buffers with their files on disk: unsaved text is kept, or the user decides.
 
 local chats = require("cursor_agent.chat.registry")
 local conflicts = require("cursor_agent.files.conflicts")
@@ -15,14 +15,14 @@ local watch = require("cursor_agent.files.watch")
 
 local M = {}
 
----A file that is being written is looked at again after this time.
+---Retry a file that is being written after this time.
 local LATER_MS = 200
 
 ---@class (exact) cursor_agent.files.Changed
 ---@field chat? cursor_agent.Chat
----@field reported? boolean an agent said so
----@field quietly? boolean the user knows
----@field by? { key: cursor_agent.Key, turn: integer } whose doing it is, where it is an agent's
+---@field reported? boolean an agent reported the change
+---@field quietly? boolean do not tell the user, who knows already
+---@field by? { key: cursor_agent.Key, turn: integer } the agent and turn that made the change, if known
 
 ---@type table<integer, boolean> buffers whose file an agent deleted, which was said
 local missing = {}
@@ -36,7 +36,7 @@ local dismissed = {}
 ---@type table<integer, boolean> buffers with unsaved text that has what an agent wrote in it, which was said
 local merged = {}
 
----An agent took a file away: only its buffer has the text now.
+---An agent deleted a file: only its buffer has the text now.
 ---@param path string
 ---@param buf integer
 ---@param cwd string
@@ -45,7 +45,7 @@ local function deleted(path, buf, cwd)
     return
   end
   missing[buf] = true
-  -- Otherwise Neovim would say at some later moment that the file is no longer available.
+  -- Otherwise Neovim would report at some later moment that the file is no longer available.
   vim.cmd("silent! noautocmd checktime " .. buf)
   vim.api.nvim_create_autocmd({ "BufWritePost", "BufReadPost", "BufUnload" }, {
     buffer = buf,
@@ -59,7 +59,7 @@ local function deleted(path, buf, cwd)
   notify.notify(text:format(format.path(path, cwd)), "warn")
 end
 
----Has an unmodified buffer read its file by Neovim's own means.
+---Lets Neovim itself reload an unmodified buffer.
 ---@param buf integer
 ---@param path string
 local function reload_natively(buf, path)
@@ -74,7 +74,7 @@ local function reload_natively(buf, path)
   end
 end
 
----A file that cannot be read here, or be compared.
+---A file that cannot be read here, or cannot be compared.
 ---@param buf integer
 ---@param path string
 ---@param cwd string
@@ -106,25 +106,25 @@ local function unreadable(buf, path, cwd, problem)
   end
 end
 
----The turn that changes a file: of the chat that says so, or of one that is at work where the file is.
+---The turn that changed a file: of the chat that reported it, or of one that is working where the file is.
 ---@param buf integer
 ---@param key cursor_agent.Key?
----@param reported boolean? an agent says so, whichever it is
+---@param reported boolean? an agent reported it, no matter which
 ---@return { key: cursor_agent.Key, turn: integer }?
 function M.author(buf, key, reported)
   local chat = chats.get(key or watch.running_at(buf)) or (reported and (chats.current() or chats.all()[1])) or nil
   return chat and { key = chat.key, turn = chat.status.turns or 0 }
 end
 
----Shows in an unmodified buffer what is on disk.
+---Shows the text on disk in an unmodified buffer.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
----@param hunks cursor_agent.merge.Hunk[] what makes that of the buffer
----@param by { key: cursor_agent.Key, turn: integer }? the agent whose doing it is
+---@param hunks cursor_agent.merge.Hunk[] what turns the buffer's text into that
+---@param by { key: cursor_agent.Key, turn: integer }? the agent that made the change
 local function reload(buf, disk, hunks, by)
   local same, before = #hunks == 0, put.short_text(buf)
   if not same then
-    -- What undo brings back is not on disk any more.
+    -- What undo brings back is no longer on disk.
     vim.bo[buf].modified = true
     put.set_hunks(buf, hunks)
   end
@@ -133,7 +133,7 @@ local function reload(buf, disk, hunks, by)
   if loaded.sync(buf, false) then
     loaded.note(buf, disk)
   else
-    -- In the middle of an autocommand Neovim cannot be told.
+    -- Neovim's state cannot be synced inside an autocommand.
     vim.schedule(function()
       if vim.api.nvim_buf_is_loaded(buf) then
         M.changed(buf)
@@ -146,15 +146,15 @@ local function reload(buf, disk, hunks, by)
   end
   local path = reviewed.path(buf)
   if path then
-    -- It may have been given this text quietly.
+    -- It may have got this text silently.
     events.emit("buffer in step", { path })
   end
 end
 
----Takes note that a buffer with unsaved text has all it is to have of the disk.
+---Records that a buffer with unsaved text has everything it should have from the disk.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk?
----@param took cursor_agent.review.Took? what the review has to hear of it
+---@param took cursor_agent.review.Took? what to report to the review
 function M.have_disk(buf, disk, took)
   if took and disk then
     took.state, took.bytes = disk.state, disk.bytes
@@ -168,10 +168,10 @@ function M.have_disk(buf, disk, took)
   end
 end
 
----Unsaved text and what is on disk collide: the user decides.
+---Unsaved text conflicts with the text on disk: the user decides.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
----@param base string? what both were made from
+---@param base string? their common ancestor
 ---@param opts cursor_agent.files.Changed
 local function collide(buf, disk, base, opts)
   local path = vim.api.nvim_buf_get_name(buf)
@@ -204,10 +204,10 @@ local function collide(buf, disk, base, opts)
   end
 end
 
----Puts what an agent wrote on disk into a buffer, between lines that are not saved and stay so.
+---Merges what an agent wrote on disk into a buffer with unsaved lines, which stay unsaved.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
----@param hunks cursor_agent.merge.Hunk[] what makes of the buffer all of both
+---@param hunks cursor_agent.merge.Hunk[] what turns the buffer into the merged text
 ---@param opts cursor_agent.files.Changed
 local function take_merged(buf, disk, hunks, opts)
   conflicts.drop_on_disk(buf)
@@ -230,8 +230,8 @@ end
 ---@type table<integer, string> buffers that are being compared with what is on disk, and its state
 local comparing = {}
 
----Does something with the text of a buffer, and what comes of it to the buffer, unless one of them or the disk has changed
----meanwhile; then all of it is looked at again.
+---Runs `work` on the buffer's text and applies the result with `done`, unless the buffer or the file has changed
+---meanwhile; then starts over.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
 ---@param opts cursor_agent.files.Changed
@@ -259,10 +259,10 @@ local function compared(buf, disk, opts, work, done)
   end)
 end
 
----An agent wrote a file on disk that has unsaved text: both are put together, or the user decides where they collide.
+---An agent wrote a file on disk that has unsaved text: merges both, or lets the user decide where they conflict.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
----@param base string what both were made from
+---@param base string their common ancestor
 ---@param opts cursor_agent.files.Changed
 local function merge_disk(buf, disk, base, opts)
   compared(buf, disk, opts, function(ours, done)
@@ -276,7 +276,7 @@ local function merge_disk(buf, disk, base, opts)
   end)
 end
 
----Reads a long file again, a piece at a time.
+---Reloads a long file, piece by piece.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
 ---@param opts cursor_agent.files.Changed
@@ -289,7 +289,7 @@ local function reload_long(buf, disk, opts)
   end)
 end
 
----Tells the review of a change that no agent has told of yet: the user may save over it before one does.
+---Tells the review about a change that no agent has reported yet: the user may save over it before one does.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk
 local function notice(buf, disk)
@@ -299,7 +299,7 @@ local function notice(buf, disk)
   end
 end
 
----A buffer was read: while a turn runs, what it read may be an agent's already.
+---A buffer was read: while a turn runs, what it read may already be an agent's work.
 ---@param buf integer
 function M.was_read(buf)
   local path, state = vim.api.nvim_buf_get_name(buf), loaded.known(buf)
@@ -316,7 +316,7 @@ function M.was_read(buf)
   end
 end
 
----A file may have changed on disk: its buffer gets the new text, merged with what is not saved where they do not collide.
+---A file may have changed on disk: updates its buffer, merging with unsaved text where they do not conflict.
 ---@param buf integer
 ---@param opts? cursor_agent.files.Changed
 function M.changed(buf, opts)
@@ -339,7 +339,7 @@ function M.changed(buf, opts)
   local base = loaded.base(buf, disk)
   local modified = vim.bo[buf].modified
   if base and loaded.known(buf) ~= loaded.NONE and loaded.equal(base, disk.text) then
-    -- Its times have changed at most.
+    -- At most its timestamps have changed.
     conflicts.drop_on_disk(buf)
     if loaded.known(buf) ~= disk.state then
       if not modified then
@@ -381,7 +381,7 @@ function M.changed(buf, opts)
   collide(buf, disk, base, opts)
 end
 
----An agent says that it has changed a file.
+---An agent reports that it has changed a file.
 ---@param path string
 ---@param key cursor_agent.Key? its session
 function M.edited(path, key)
@@ -392,7 +392,7 @@ function M.edited(path, key)
   end
 end
 
----A buffer was written: nothing on disk is in conflict with it.
+---A buffer was written: nothing on disk conflicts with it any more.
 ---@param buf integer
 function M.after_write(buf)
   local path = vim.api.nvim_buf_get_name(buf)
@@ -404,7 +404,7 @@ function M.after_write(buf)
   end
 end
 
----The user wants to hear nothing of what is on disk now.
+---The user does not want to hear about the current state of the disk.
 ---@param buf integer
 ---@param state string?
 function M.dismiss(buf, state)

@@ -1,4 +1,4 @@
--- Files with both unsaved text and another text of an agent's: listed here, put before the user as decisions.
+-- Files with both unsaved text and a different text from an agent: listed here, and shown to the user as decisions.
 
 local bridge = require("cursor_agent.bridge")
 
@@ -8,22 +8,22 @@ local M = {}
 ---@field path string
 ---@field buf integer
 ---@field theirs string[]
----@field text string the same as one text, each line with its end
+---@field text string the same as one string, each line with its line ending
 ---@field eol boolean whether the agent's text ends in a newline
----@field basis string? what the agent's text was made from
----@field disk cursor_agent.loaded.Disk? what is on disk, when that is the agent's text
----@field request integer? the agent waits for the answer
----@field what cursor_agent.EditorRequest? what it has asked for
+---@field basis string? what the agent's text was based on
+---@field disk cursor_agent.loaded.Disk? what is on disk, if that is the agent's text
+---@field request integer? the agent's request that is waiting for the answer
+---@field what cursor_agent.EditorRequest? what it asked for
 ---@field key cursor_agent.Key? in which session
----@field again fun()? has the request served from the start
----@field quiet boolean? the user has just been told of it
----@field decision integer? the decision about it, where no agent waits
+---@field again fun()? serves the request again from the start
+---@field quiet boolean? the user was told about it just now
+---@field decision integer? the decision about it, if no agent is waiting
 ---@field shown { tick: integer, text: string, places: cursor_agent.MergePlace[]?, count: integer }? where they collide
 
 ---@type cursor_agent.Conflict[] oldest first
 M.list = {}
 
----Has the line above each prompt say which file is in conflict.
+---Updates the line above each prompt that names the file in conflict.
 function M.refresh()
   for _, chat in ipairs(require("cursor_agent.chat.registry").all()) do
     chat.prompt:refresh()
@@ -41,7 +41,7 @@ function M.has(buf)
   return false
 end
 
----The conflict of a buffer with what is on disk.
+---A buffer's conflict with the disk.
 ---@param buf integer
 ---@return cursor_agent.Conflict?
 function M.on_disk(buf)
@@ -63,7 +63,7 @@ function M.of(decision)
   end
 end
 
----The conflict of a request that waits.
+---The conflict of a waiting request.
 ---@param request integer
 ---@return cursor_agent.Conflict?
 function M.waiting(request)
@@ -74,7 +74,7 @@ function M.waiting(request)
   end
 end
 
----Takes a conflict off the list. A decision about it that no agent waits for goes with it.
+---Removes a conflict from the list. A decision about it that no agent waits for is withdrawn.
 ---@param conflict cursor_agent.Conflict
 function M.drop(conflict)
   for i, other in ipairs(M.list) do
@@ -91,7 +91,7 @@ function M.drop(conflict)
   M.refresh()
 end
 
----Ends the conflict of a buffer with what is on disk.
+---Ends a buffer's conflict with the disk.
 ---@param buf integer
 function M.drop_on_disk(buf)
   local conflict = M.on_disk(buf)
@@ -100,7 +100,7 @@ function M.drop_on_disk(buf)
   end
 end
 
----Ends a conflict when the user lets go of the unsaved text otherwise, by `:bdelete!` or `:edit!`.
+---Ends a conflict when the user discards the unsaved text some other way, with `:bdelete!` or `:edit!`.
 ---@param conflict cursor_agent.Conflict
 function M.follow(conflict)
   local buf = conflict.buf
@@ -120,7 +120,8 @@ function M.follow(conflict)
   })
 end
 
----Which chat is to ask about a file that changed on disk: the one that said so, one at work there, the current one.
+---The chat that should ask about a file that changed on disk: the one that reported it, one working there, or the
+---current one.
 ---@param path string
 ---@param chat cursor_agent.Chat?
 ---@return cursor_agent.Chat?
@@ -138,7 +139,7 @@ local function asker(path, chat)
   return chats.current() or chats.all()[1]
 end
 
----Puts a conflict before the user.
+---Asks the user about a conflict.
 ---@param conflict cursor_agent.Conflict
 ---@param chat cursor_agent.Chat?
 ---@return boolean asked
@@ -156,7 +157,7 @@ function M.ask(conflict, chat)
   return conflict.decision ~= nil
 end
 
----Adds a conflict and puts it before the user.
+---Adds a conflict and asks the user about it.
 ---@param conflict cursor_agent.Conflict
 ---@param chat cursor_agent.Chat?
 ---@return boolean asked
@@ -167,7 +168,7 @@ function M.add(conflict, chat)
   return asked
 end
 
----A decision ended without an answer: what is on disk goes on being in conflict, and `:CursorAgent conflicts` asks again.
+---A decision ended without an answer: the conflict with the disk remains, and `:CursorAgent conflicts` asks again.
 ---@param id integer
 function M.ended(id)
   for _, conflict in ipairs(M.list) do
@@ -177,7 +178,7 @@ function M.ended(id)
   end
 end
 
----The decision about a conflict, which may not have been told of yet.
+---The decision about a conflict, even if its change has not been drained yet.
 ---@param conflict cursor_agent.Conflict
 ---@return cursor_agent.Decision?
 function M.decision(conflict)

@@ -1,8 +1,8 @@
--- Shows the user's text and the agent's side by side, in a tab page of their own.
+-- Shows the user's text and the agent's side by side, in their own tab page.
 
 local M = {}
 
----Shows the user's text and the agent's side by side in a tab page of their own.
+---Shows the user's text and the agent's side by side in their own tab page.
 ---@param conflict cursor_agent.Conflict
 ---@return integer? buf the agent's
 ---@return integer? win the user's
@@ -31,7 +31,7 @@ function M.show(conflict)
         vim.api.nvim_win_call(mine, function()
           vim.cmd("diffoff")
         end)
-        -- The text stays, in a hidden buffer where it is shown nowhere else.
+        -- The text stays, in a hidden buffer if it is shown nowhere else.
         pcall(vim.api.nvim_win_close, mine, true)
       end
     end),

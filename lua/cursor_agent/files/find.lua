@@ -1,4 +1,4 @@
--- Where a path leads: to which loaded buffer, and whether it is still where it led before.
+-- Resolves a path: which loaded buffer it means, and whether it still leads where it did before.
 
 local bridge = require("cursor_agent.bridge")
 local watch = require("cursor_agent.files.watch")
@@ -20,8 +20,8 @@ function M.buffer(path)
   end
 end
 
----Whether a path leads elsewhere than it did when the rules and the user were asked about it: a link may have been put in
----its way since then.
+---Whether a path now leads somewhere else than when the rules and the user were asked about it: a link may have been
+---planted since.
 ---@param path string
 ---@param real string? where it led
 ---@return boolean
@@ -29,7 +29,7 @@ function M.leads_elsewhere(path, real)
   return real ~= nil and bridge.is_loaded() and bridge.resolve(path) ~= real
 end
 
----What is said of such a path.
+---The error message for such a path.
 ---@param path string
 ---@return string
 function M.elsewhere(path)

@@ -1,4 +1,4 @@
--- Files between agent and editor: what other rooms call, by the file of this room that does it.
+-- Files between agent and editor: what other rooms call, by the file of this room that implements it.
 
 local changed = require("cursor_agent.files.changed")
 local serve = require("cursor_agent.files.serve")

@@ -1,25 +1,25 @@
--- What a buffer knows of its file: the state it was loaded in, the text it had then, and what the disk has now.
+-- What a buffer knows about its file: the state it was loaded in, its text at that time, and what is on disk now.
 
 local regular = require("cursor_agent.files.regular")
 
 local M = {}
 
----A larger file is reloaded by Neovim's own means: reading and comparing it would be felt while typing.
+---Neovim reloads larger files itself: reading and comparing them here would be noticeable while typing.
 M.MAX_BYTES = 10 * 1024 * 1024
 
----So much text of files that are open is kept, in all.
+---Total size of the cached texts of open files.
 local KEPT_BYTES = 64 * 1024 * 1024
 
----A file of this many bytes is read in no time.
+---Files up to this size are read synchronously.
 local AT_ONCE_BYTES = 512 * 1024
 
----More text than this is compared piece by piece, and beside the editor's work.
+---Longer texts are compared piece by piece, off the main thread.
 M.LONG_BYTES = 256 * 1024
 
----The state of a file that is not there.
+---The state of a file that does not exist.
 M.NONE = "none"
 
----A file as it was when its buffer was loaded or written: kept so that a change on disk can be told from one by the user.
+---A file as it was when its buffer was loaded or written: kept to tell a change on disk from one by the user.
 ---@class (exact) cursor_agent.loaded.Base
 ---@field state string
 ---@field bytes string
@@ -30,15 +30,15 @@ local bases = {}
 ---What is on disk.
 ---@class (exact) cursor_agent.loaded.Disk
 ---@field state string
----@field text string its text as Neovim has it, each line with its end
----@field lines string[] made of it when they are asked for
+---@field text string its text as Neovim has it, each line with its line ending
+---@field lines string[] split from it on demand
 ---@field eol boolean whether the last line ends in a newline
 ---@field bytes string
 
 local NONBLOCK = vim.uv.constants.O_NONBLOCK or 0
 local READ = (vim.uv.constants.O_RDONLY or 0) + NONBLOCK
 
----What tells one state of a file from another. `plugin/cursor_agent.lua` has the same words.
+---Identifies a state of a file. `plugin/cursor_agent.lua` builds the same string.
 ---@param stat uv.fs_stat.result?
 ---@return string
 function M.state(stat)
@@ -49,22 +49,22 @@ function M.state(stat)
   return ("%d.%d %d.%d %d %d"):format(m.sec, m.nsec, c.sec, c.nsec, stat.size, stat.ino)
 end
 
----The state a buffer was last loaded or written in, if that is known.
+---The state a buffer was last loaded or written in, if known.
 ---@param buf integer
 ---@return string?
 function M.known(buf)
   return vim.b[buf].cursor_agent_loaded
 end
 
----Takes note that a buffer has all that a file has, or that the user wants none of it.
+---Records that a buffer has everything its file has, or that the user does not want it.
 ---@param buf integer
----@param disk? { state: string, bytes: string } nothing when there is no file, or it was not read
+---@param disk? { state: string, bytes: string } nil if there is no file, or it was not read
 function M.note(buf, disk)
   vim.b[buf].cursor_agent_loaded = disk and disk.state or M.state(vim.uv.fs_stat(vim.api.nvim_buf_get_name(buf)))
   bases[buf] = disk and { state = disk.state, bytes = disk.bytes } or nil
 end
 
----A text as Neovim reads a file: each line with its end, the last one as well.
+---A text as Neovim reads a file: each line with a line ending, including the last.
 ---@param text string
 ---@param buf integer
 ---@return string text
@@ -77,7 +77,7 @@ function M.whole(text, buf)
   return eol and text or text .. "\n", eol
 end
 
----The lines of a text of which each has its end. `vim.split` would be felt.
+---The lines of a text in which each has a line ending. `vim.split` would be noticeably slow.
 ---@param text string
 ---@return string[]
 function M.cut(text)
@@ -89,7 +89,7 @@ function M.cut(text)
   return lines
 end
 
----Whether two such texts have the same lines. One empty line is none.
+---Whether two such texts have the same lines. A single empty line equals no lines.
 ---@param one string
 ---@param other string
 ---@return boolean
@@ -97,12 +97,12 @@ function M.equal(one, other)
   return one == other or (#one <= 1 and #other <= 1)
 end
 
----Names by which Neovim means the order of bytes that iconv does not.
+---Encodings for which Neovim and iconv assume different byte orders, with the name that means Neovim's.
 local BIG_ENDIAN = { ["utf-16"] = "utf-16be", ["ucs-2"] = "ucs-2be", ["ucs-4"] = "ucs-4be" }
 
 ---@param bytes string
 ---@param buf integer
----@return string? text nothing when it is not in the buffer's encoding
+---@return string? text nil if it is not in the buffer's encoding
 ---@return boolean eol
 local function decode(bytes, buf)
   local encoding = vim.bo[buf].fileencoding
@@ -117,7 +117,7 @@ local function decode(bytes, buf)
     text = text:gsub("^\239\187\191", "")
   end
   if vim.bo[buf].fileformat == "mac" then
-    -- Lines end in the one, and the other is a character of them.
+    -- CR ends lines here, and LF is an ordinary character.
     text = text:gsub("[\r\n]", { ["\r"] = "\n", ["\n"] = "\r" })
   end
   return M.whole(text, buf)
@@ -133,7 +133,7 @@ local LINES = {
   end,
 }
 
----Reads a regular file and nothing else: a pipe or a device might keep the editor for good.
+---Reads regular files only: a pipe or a device might block the editor forever.
 ---@param path string
 ---@return string? bytes
 ---@return string state_or_problem
@@ -149,7 +149,7 @@ local function read_regular(path)
     if not bytes then
       return nil, "cannot be read"
     end
-    -- One that is being written at this moment is read again.
+    -- Read again if it is being written right now.
     if M.state(before) == M.state(after) and M.state(vim.uv.fs_stat(path)) == M.state(after) then
       return bytes, M.state(after)
     end
@@ -157,7 +157,7 @@ local function read_regular(path)
   return nil, "it is being written"
 end
 
----What a buffer's file has now.
+---The current content of a buffer's file.
 ---@param buf integer
 ---@param path string
 ---@return cursor_agent.loaded.Disk?
@@ -175,10 +175,10 @@ function M.disk(buf, path)
   return setmetatable(disk, LINES) --[[@as cursor_agent.loaded.Disk]]
 end
 
----The text a buffer was last loaded with or written as. Nothing where that cannot be known any more.
+---The text a buffer was last loaded or written with; nil if it is no longer known.
 ---@param buf integer
----@param disk? cursor_agent.loaded.Disk what is there now
----@return string? text each line with its end
+---@param disk? cursor_agent.loaded.Disk what is on disk now
+---@return string? text each line with its line ending
 function M.base(buf, disk)
   local known = M.known(buf)
   if not known then
@@ -194,7 +194,7 @@ function M.base(buf, disk)
   end
 end
 
----What was in a buffer's file when it was last loaded or written, byte for byte, where that is known.
+---The bytes of a buffer's file when it was last loaded or written, if known.
 ---@param buf integer
 ---@return string? bytes
 ---@return boolean? made whether there was no file
@@ -207,7 +207,7 @@ function M.base_bytes(buf)
   end
 end
 
----Whether all there is on disk was loaded into the buffer.
+---Whether the buffer has loaded everything that is on disk.
 ---@param buf integer
 ---@param path string
 ---@return boolean
@@ -215,8 +215,8 @@ function M.is_current(buf, path)
   return M.known(buf) == M.state(vim.uv.fs_stat(path))
 end
 
----Keeps the text of a buffer's file for when the disk has another one. That of a small file with unsaved changes, or just
----written, is read at once, since it may be needed in a moment; any other beside the editor's work.
+---Caches the text of a buffer's file for when the disk changes. A small file with unsaved changes, or just written, is
+---read right away, since it may be needed soon; any other asynchronously.
 ---@param buf integer
 ---@param written? boolean
 function M.keep(buf, written)
@@ -265,7 +265,7 @@ function M.take(buf, state, bytes)
     return
   end
   if not M.known(buf) and not vim.bo[buf].modified then
-    -- Loaded before it was noted.
+    -- Loaded before its state was recorded.
     local text = decode(bytes, buf)
     if text and M.equal(M.text(buf), text) then
       vim.b[buf].cursor_agent_loaded = state
@@ -283,11 +283,11 @@ function M.take(buf, state, bytes)
   end
 end
 
----Lines of a buffer as one text, each with its end. A NUL is a line feed in a line of Neovim's.
+---Lines of a buffer as one string, each with its line ending. Neovim stores a NUL as a line feed.
 ---@param lines string[]
 ---@return string
 local function joined(lines)
-  -- Lines have no NUL, so whatever is a line feed here is one.
+  -- Lines have no NUL, so any line feed found here is inside a line.
   if table.concat(lines, "\0"):find("\n", 1, true) then
     for i, line in ipairs(lines) do
       lines[i] = line:gsub("\n", "\0")
@@ -296,17 +296,17 @@ local function joined(lines)
   return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
 end
 
----The text of a buffer, each line with its end.
+---The text of a buffer, each line with its line ending.
 ---@param buf integer
 ---@return string
 function M.text(buf)
   return joined(M.lines(buf))
 end
 
----This many lines are taken out of a buffer at once; more would be felt.
+---Lines read from a buffer at a time; more would be noticeable.
 M.PIECE = 5000
 
----The text of a buffer, taken out piece by piece where it is long. Whether it changed meanwhile its changedtick tells.
+---The text of a buffer, read piece by piece if it is long. Its changedtick tells whether it changed meanwhile.
 ---@param buf integer
 ---@param done fun(text: string)
 function M.text_in_pieces(buf, done)
@@ -330,7 +330,7 @@ function M.text_in_pieces(buf, done)
   step()
 end
 
----The lines of a buffer. Without a byte it has none, though Neovim counts one.
+---The lines of a buffer. An empty buffer has none, though Neovim counts one.
 ---@param buf integer
 ---@return string[]
 function M.lines(buf)
@@ -361,7 +361,7 @@ function M.same(some, others)
   return true
 end
 
----Whether a plugin writes the buffer by means of its own.
+---Whether a plugin handles writing the buffer.
 ---@param buf integer
 ---@return boolean
 local function written_by_plugin(buf)
@@ -380,10 +380,10 @@ local function written_by_plugin(buf)
   return false
 end
 
----Makes Neovim believe that a buffer was written to its file just now: it takes over the file's time, and has no more
----to ask about the change, at the next `:checktime` or at `:w`. Nothing is written, and the text stays as it is.
+---Makes Neovim believe that a buffer was just written to its file: it takes over the file's time, and no longer asks
+---about the change, at the next `:checktime` or at `:w`. Nothing is written, and the text stays as it is.
 ---@param buf integer
----@param modified boolean what 'modified' is afterwards
+---@param modified boolean the value of 'modified' afterwards
 ---@return boolean
 function M.sync(buf, modified)
   local done = false
@@ -400,7 +400,7 @@ function M.sync(buf, modified)
     })
     vim.o.write = true
     pcall(vim.api.nvim_buf_call, buf, function()
-      -- In a buffer of this type, nothing is ever written but by the autocommand above.
+      -- In a buffer of this type, only the autocommand above writes.
       vim.cmd("noautocmd setlocal modified buftype=acwrite")
       pcall(vim.cmd, "silent keepalt lockmarks write!") ---@diagnostic disable-line: param-type-mismatch
       vim.cmd("noautocmd setlocal buftype=")
@@ -416,7 +416,7 @@ function M.sync(buf, modified)
   return done
 end
 
----Has Neovim never look again at the time of a file: that of a pipe it would read, and wait for good.
+---Stops Neovim from ever checking the file's time again: with a pipe it would read it, and block forever.
 ---@param buf integer
 function M.never_look(buf)
   pcall(vim.api.nvim_buf_call, buf, function()

@@ -1,10 +1,11 @@
--- Lines of text compared and merged: what differs between two, and what two made of a third.
+-- Compares and merges lines of text: the difference between two texts, and three-way merges.
 
 local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
----Lines `from` … `from + removed - 1` of the old text give way to `lines`. With none removed, they go in after `from`.
+---Lines `from` … `from + removed - 1` of the old text are replaced with `lines`. If none are removed, `lines` go in
+---after `from`.
 ---@class (exact) cursor_agent.merge.Hunk
 ---@field from integer
 ---@field removed integer
@@ -16,10 +17,10 @@ local function text_of(lines)
   return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
 end
 
----Texts that differ in more lines than this, or in more places, are not compared further: that would be felt.
+---Texts that differ in more lines or places than this are not compared further: that would be noticeable.
 local MANY_LINES, MANY_HUNKS = 20000, 1000
 
----What turns one text into another.
+---The hunks that turn one text into another.
 ---@param old string[]
 ---@param new string[]
 ---@return cursor_agent.merge.Hunk[]
@@ -44,7 +45,7 @@ function M.diff(old, new)
   -- Renamed in 0.12; the old name is deprecated there.
   ---@diagnostic disable-next-line: deprecated
   local compare = vim.text and vim.text.diff or vim.diff
-  -- Others take minutes for texts that differ in every second line.
+  -- The other algorithms take minutes for texts that differ in every second line.
   local opts = { result_type = "indices", algorithm = "myers" }
   local found = compare(text_of(vim.list_slice(old, first, last_old)), text_of(whole.lines), opts)
   ---@cast found [integer, integer, integer, integer][]
@@ -70,26 +71,26 @@ function M.apply(buf, hunks)
   end
 end
 
----This many bytes are put together at once; more would be felt while typing.
+---This many bytes are merged synchronously; more would be noticeable while typing.
 M.AT_ONCE_BYTES = 100 * 1024
 
 ---@class (exact) cursor_agent.merge.Texts each line with its end
----@field ours string what the buffer has
+---@field ours string the buffer's text
 ---@field theirs string the agent's text
----@field basis string? what the agent's text was made from
----@field saved string? what is saved of the basis, where that is another text
----@field base string? what the buffer was loaded with, where the disk has another text since
----@field disk string? that text
+---@field basis string? what the agent's text was based on
+---@field saved string? the saved text of the basis, if that differs
+---@field base string? what the buffer was loaded with, if the disk has changed since
+---@field disk string? the text on disk then
 
----Puts texts together in the library, beside the editor's work where they are long.
+---Merges texts in the library, off the main thread if they are long.
 ---@param want "merged"|"marked"|"places"
 ---@param texts cursor_agent.merge.Texts
----@param done fun(found: table?, count: integer?) hunks of the buffer, or places; nothing where the texts collide
+---@param done fun(found: table?, count: integer?) hunks of the buffer, or places; nil if the texts conflict
 function M.combine(want, texts, done)
   if texts.ours == "" and want ~= "places" then
     local found = done
     done = function(hunks)
-      -- A buffer without a line has an empty one, which gives way.
+      -- An empty buffer has one empty line, which is replaced.
       if hunks and hunks[1] then
         hunks[1].from, hunks[1].removed = 1, 1
       end

@@ -1,16 +1,16 @@
--- Creates files and directories that only the user can read, from their first byte and whatever the umask is.
+-- Creates files and directories that only the user can read, from the first byte on and whatever the umask.
 
 local M = {}
 
 -- The modes 0600 and 0700.
 local FILE_MODE, DIR_MODE = 384, "0700"
 
----So often directories are made that another Neovim is making as well.
+---How often to retry creating directories that another Neovim is creating too.
 local MAKE_DIR_TRIES = 20
 
 local count = 0
 
----Makes a directory and those above it that are missing.
+---Creates a directory and its missing parents.
 ---@param path string
 ---@return boolean?, string? problem
 function M.make_dir(path)
@@ -20,7 +20,7 @@ function M.make_dir(path)
     if ok and made == 1 then
       return true
     end
-    -- Another Neovim that makes the same directories at this moment is an error to Neovim: it says that one is there already.
+    -- Neovim raises an error if another Neovim is creating the same directories: it says that one already exists.
     if not tostring(made):find("E739:.*exists") then
       break
     end
@@ -44,12 +44,12 @@ local function write_all(fd, pieces)
   return true
 end
 
----Writes a file that does not exist yet. One that could not be written whole is removed again.
+---Writes a file that does not exist yet. If it cannot be written completely, it is removed again.
 ---@param path string
 ---@param pieces string|string[]
 ---@return boolean?, string? problem
 function M.create(path, pieces)
-  -- O_EXCL: neither another's file nor a link planted here is written to.
+  -- O_EXCL: never write to someone else's file or to a link planted here.
   local fd, problem = vim.uv.fs_open(path, "wx", FILE_MODE)
   if not fd then
     return nil, problem
@@ -63,10 +63,10 @@ function M.create(path, pieces)
   return nil, ("%s: %s"):format(path, failed or not_closed)
 end
 
----Writes a file whole, beside the old one first: what reads it never sees half of it, and a full disk leaves it as it was.
+---Replaces a file atomically: readers never see half of it, and a full disk leaves the old one intact.
 ---@param path string
 ---@param pieces string|string[]
----@param still? fun(): boolean asked right before the old one is gone; where it says no, that stays
+---@param still? fun(): boolean checked right before the old one is replaced; if false, the old one stays
 ---@return boolean?, string? problem
 function M.replace(path, pieces, still)
   count = count + 1

@@ -10,7 +10,7 @@ local M = {}
 ---@param buf integer
 ---@param hunks cursor_agent.merge.Hunk[]
 function M.set_hunks(buf, hunks)
-  -- It may be coloured by now.
+  -- It may be highlighted by now.
   require("cursor_agent.colour.parsers").fence_file(buf)
   local modifiable = vim.bo[buf].modifiable
   vim.bo[buf].modifiable = true
@@ -30,11 +30,11 @@ end
 local WRITABLE = 146
 
 ---Writes a buffer to its file without the user's formatters and the like, which would change what the agent wrote, and
----with all the care Neovim can take: a file that cannot be written whole stays as it was.
+---as safely as Neovim can: a file that cannot be written completely stays as it was.
 ---@param buf integer
 ---@param eol boolean
----@param real string? where the path has to lead
----@param written fun(state: string) is told the state of the file
+---@param real string? where the path must lead
+---@param written fun(state: string) gets the state of the file
 ---@return boolean?, string?
 local function write_buffer(buf, eol, real, written)
   local bo = vim.bo[buf]
@@ -82,7 +82,7 @@ local function write_buffer(buf, eol, real, written)
   return true
 end
 
----What undoes hunks, once they are applied.
+---The hunks that undo others, once those are applied.
 ---@param buf integer
 ---@param hunks cursor_agent.merge.Hunk[]
 ---@return cursor_agent.merge.Hunk[]
@@ -98,7 +98,7 @@ local function inverse(buf, hunks)
   return back
 end
 
----A buffer as it was, to go back to when the file cannot be written.
+---Remembers a buffer's state, to restore it if the file cannot be written.
 ---@param buf integer
 ---@param hunks cursor_agent.merge.Hunk[] that are about to be applied
 ---@return fun() restore
@@ -108,7 +108,7 @@ local function remember(buf, hunks)
   return function()
     vim.api.nvim_buf_call(buf, function()
       local view = vim.fn.winsaveview()
-      -- In Insert mode Neovim would lose count of what is typed.
+      -- In Insert mode this would break Neovim's tracking of the typed text.
       if vim.api.nvim_get_mode().mode:sub(1, 1) == "n" and vim.fn.undotree().seq_cur ~= step then
         vim.cmd("silent! noautocmd undo " .. step)
       end
@@ -121,7 +121,7 @@ local function remember(buf, hunks)
   end
 end
 
----Why a text cannot be written in the encoding of a buffer's file. Neovim would write other characters instead.
+---Why a text cannot be written in the encoding of a buffer's file, if so. Neovim would substitute other characters.
 ---@param buf integer
 ---@return string?
 local function not_encodable(buf)
@@ -156,11 +156,11 @@ end
 
 ---Puts a text into a buffer and its file, or leaves both as they are.
 ---@param buf integer
----@param hunks cursor_agent.merge.Hunk[] what makes the text of the buffer's
+---@param hunks cursor_agent.merge.Hunk[] what turns the buffer's text into the new one
 ---@param eol boolean
----@param real string? where the path has to lead
+---@param real string? where the path must lead
 ---@param author { key: cursor_agent.Key, turn: integer }? whose text it is
----@param ours? string what the buffer has, each line with its end, where that is part of the text
+---@param ours? string the buffer's text, each line with its line ending, if it is part of the new text
 ---@return boolean?, string?
 function M.put(buf, hunks, eol, real, author, ours)
   local mixed = ours ~= nil and vim.bo[buf].modified
@@ -173,7 +173,7 @@ function M.put(buf, hunks, eol, real, author, ours)
   local ok, why = nil, not_encodable(buf)
   if not why then
     ok, why = write_buffer(buf, eol, real, function(state)
-      -- Unsaved lines that are written with the agent's are still the user's.
+      -- Unsaved lines written together with the agent's are still the user's.
       local merged = mixed and hunks or nil
       reviewed.took(buf, { state = state, before = before, hunks = merged, author = author, mixed = mixed })
     end)

@@ -1,4 +1,4 @@
--- Regular files and nothing else: opening a pipe stops the editor until something writes to it, a device may never end.
+-- Regular files only: opening a pipe blocks the editor until something writes to it, and a device may never end.
 
 local M = {}
 
@@ -7,7 +7,7 @@ local READ = (vim.uv.constants.O_RDONLY or 0) + NONBLOCK
 
 local group = vim.api.nvim_create_augroup("cursor_agent_regular", {})
 
----Whether there is something at a path that is neither a file nor a directory.
+---Whether a path is something other than a file or a directory.
 ---@param path string
 ---@return boolean
 function M.is_odd(path)
@@ -15,14 +15,14 @@ function M.is_odd(path)
   return stat ~= nil and stat.type ~= "file" and stat.type ~= "directory"
 end
 
----Opens a file to read it. What was opened is what counts: another may have taken its place since it was looked at.
+---Opens a file for reading. Checks the opened file itself: another may have taken its place since the path was checked.
 ---@param path string
----@param max_bytes integer a larger file is not opened
+---@param max_bytes integer larger files are not opened
 ---@return integer? fd
 ---@return uv.fs_stat.result|string stat_or_problem
 function M.open(path, max_bytes)
   if M.is_odd(path) then
-    -- A device may do something when it is merely opened.
+    -- Merely opening a device may have an effect.
     return nil, "not a regular file"
   end
   local fd, problem = vim.uv.fs_open(path, READ, 0)
@@ -57,10 +57,10 @@ function M.read(path, max_bytes)
   return bytes
 end
 
----Keeps Neovim from reading what has taken the place of a buffer's file, and the text in the buffer. Once there is a file
----again, that is read as ever.
+---Keeps Neovim from reading what has replaced a buffer's file, and keeps the buffer's text. Once there is a regular
+---file again, it is read as usual.
 ---@param buf integer
----@param kept { lines: string[], modified: boolean }? the text, where it was loaded
+---@param kept { lines: string[], modified: boolean }? the text, if it was loaded
 ---@param tell fun(buf: integer)
 function M.fence(buf, kept, tell)
   vim.api.nvim_clear_autocmds({ group = group, buffer = buf })

@@ -1,4 +1,4 @@
--- The answers to what an agent asks of the editor.
+-- The editor's replies to an agent's requests.
 
 local bridge = require("cursor_agent.bridge")
 

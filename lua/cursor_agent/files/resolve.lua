@@ -1,4 +1,4 @@
--- Carries out what the user decided about a file with both unsaved text and another text of an agent's.
+-- Carries out the user's decision about a file with both unsaved text and a different text from an agent.
 
 local changed = require("cursor_agent.files.changed")
 local conflicts = require("cursor_agent.files.conflicts")
@@ -12,7 +12,7 @@ local served = require("cursor_agent.files.served")
 
 local M = {}
 
----What the agent hears of a write that was not done.
+---What the agent is told about a write that was refused.
 local REFUSED = {
   mine = "the user has unsaved changes in this file and kept them; read it again before writing",
   both = "the user is merging this file by hand; read it again before writing",
@@ -50,7 +50,7 @@ local function take_theirs(conflict)
   changed.changed(buf)
 end
 
----Puts both texts into the buffer, unsaved, what collides between markers.
+---Puts both texts into the buffer, unsaved, with conflicts between markers.
 ---@param conflict cursor_agent.Conflict
 local function take_both(conflict)
   local buf = conflict.buf
@@ -64,11 +64,11 @@ local function take_both(conflict)
     end
     local modifiable = vim.bo[buf].modifiable
     vim.bo[buf].modifiable = true
-    -- To the review this is the user's doing: it is in no file.
+    -- The review sees this as the user's work: it is in no file.
     merge.apply(buf, hunks or {})
     vim.bo[buf].modifiable = modifiable
     if conflict.disk then
-      -- All that is on disk is in the buffer now.
+      -- The buffer now has everything that is on disk.
       local by = changed.author(buf, conflict.key, true)
       changed.have_disk(buf, conflict.disk, { state = "", same = true, author = by })
     end
@@ -82,7 +82,7 @@ end
 local function carry_out(decision, choice)
   local conflict = conflicts.of(decision)
   if not conflict then
-    -- Nothing of the write is left here; its agent must not wait for that.
+    -- There is no trace of the write here; its agent must not wait forever.
     if decision.request then
       reply.refuse(decision.request, REFUSED.cancel)
     end
@@ -101,7 +101,7 @@ local function carry_out(decision, choice)
   end
   if choice == "theirs" then
     take_theirs(conflict)
-    -- Others that wait to write it are up against another text now.
+    -- Other pending writes to this file now face a different text.
     for _, other in ipairs(vim.list_slice(conflicts.list)) do
       if other.buf == buf and other.again then
         conflicts.drop(other)
@@ -113,7 +113,7 @@ local function carry_out(decision, choice)
   if request then
     reply.refuse(request, REFUSED[choice])
   elseif choice == "mine" then
-    -- It was asked and answered: `:w` need not ask again.
+    -- The user has already answered this: `:w` need not ask again.
     local by = changed.author(buf, conflict.key, true)
     changed.have_disk(buf, conflict.disk, { state = "", before = put.short_text(buf), same = true, author = by })
   elseif choice == "cancel" then
@@ -124,7 +124,7 @@ local function carry_out(decision, choice)
   end
 end
 
----Does what the user decided about a conflict.
+---Carries out the user's decision about a conflict.
 ---@param decision { id: integer, request: integer? }
 ---@param choice "mine"|"theirs"|"both"|"cancel"
 function M.decided(decision, choice)
@@ -137,7 +137,7 @@ function M.decided(decision, choice)
   end
 end
 
----The oldest conflict there still is.
+---The oldest open conflict.
 ---@return cursor_agent.Conflict?
 function M.oldest()
   local conflict = conflicts.list[1]

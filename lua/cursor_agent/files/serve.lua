@@ -1,4 +1,4 @@
--- What agents ask of the editor: they read unsaved text, and nothing they write destroys any.
+-- Serves agents' file requests: they read unsaved text, and their writes never destroy any.
 
 local changed = require("cursor_agent.files.changed")
 local conflicts = require("cursor_agent.files.conflicts")
@@ -12,15 +12,15 @@ local watch = require("cursor_agent.files.watch")
 
 local M = {}
 
----How often a write is begun while the file or its buffer keeps changing.
+---How often to start a write over while the file or its buffer keeps changing.
 local TRIES = 3
 
----What an agent hears that did not know the file it wanted to write.
+---What an agent is told if it did not know the current content of the file it wants to write.
 local CHANGED = ": the file has changed since you read it; read it again before writing"
 
 ---@class (exact) cursor_agent.files.Since
----@field basis string what the agent's text was made from, each line with its end
----@field state string what the file was then
+---@field basis string what the agent's text was based on, each line with its line ending
+---@field state string the state of the file at that time
 
 ---@param request integer
 ---@param what cursor_agent.EditorRequest
@@ -39,7 +39,7 @@ local function read(request, what, key)
     return reply.refuse(request, what.path .. ": not a regular file")
   end
   if not stat and not vim.bo[buf].modified then
-    -- Deleted, or never made: the text in the buffer is in no file.
+    -- Deleted, or never created: the buffer's text is in no file.
     return reply.leave_to_disk(request)
   end
   if stat and not loaded.is_current(buf, path) then
@@ -67,7 +67,7 @@ local function read(request, what, key)
     served.note(key, buf, loaded.text(buf))
   end
   local text = table.concat(lines, "\n")
-  -- A buffer without text has one line, and no byte of it.
+  -- An empty buffer has one line, but no bytes.
   local nothing = count == 1 and lines[1] == "" and vim.api.nvim_buf_call(buf, vim.fn.wordcount).bytes == 0
   if not nothing and (last < count or vim.bo[buf].endofline) then
     text = text .. "\n"
@@ -75,19 +75,19 @@ local function read(request, what, key)
   reply.send(request, { ok = true, content = text })
 end
 
----What the editor's text, the agent's and what the disk has gained since the buffer was loaded are put together from.
+---The inputs of the merge of the editor's text, the agent's, and what changed on disk since the buffer was loaded.
 ---@param buf integer
 ---@param disk cursor_agent.loaded.Disk? what is on disk, if there is a file
----@param ours string the editor's
+---@param ours string the editor's text
 ---@param theirs string the agent's text
----@param basis string? what it was made from
----@return cursor_agent.merge.Texts? texts nothing where they cannot be put together
+---@param basis string? what it was based on
+---@return cursor_agent.merge.Texts? texts nil if they cannot be merged
 local function ingredients(buf, disk, ours, theirs, basis)
   local on_disk = disk and disk.text or ""
-  -- Whoever has read the text builds on it.
+  -- An agent that has read the text builds on it.
   local texts = { ours = ours, theirs = theirs, basis = basis or on_disk } ---@type cursor_agent.merge.Texts
   if not disk and not vim.bo[buf].modified then
-    -- The file was deleted and is made again: nothing of it is to be kept.
+    -- The file was deleted and is created again: keep nothing of it.
     texts.basis = ours
   end
   if vim.bo[buf].modified and disk and not loaded.equal(ours, on_disk) then
@@ -113,7 +113,7 @@ local function ask_about(conflict)
   end
 end
 
----A step that comes later: what goes wrong in it is told to the agent that waits.
+---Wraps a later step: an error in it is reported to the waiting agent.
 ---@generic T
 ---@param request integer
 ---@param step fun(value: T)
@@ -130,8 +130,8 @@ end
 ---@param request integer
 ---@param what cursor_agent.EditorRequest
 ---@param key cursor_agent.Key?
----@param tries integer how often it may be begun
----@param since cursor_agent.files.Since? what the file was when it was asked for, where that was a while ago
+---@param tries integer how often it may start over
+---@param since cursor_agent.files.Since? the file when it was requested, if that was a while ago
 local function write(request, what, key, tries, since)
   if find.leads_elsewhere(what.path, what.real) then
     return reply.refuse(request, find.elsewhere(what.path))
@@ -159,14 +159,14 @@ local function write(request, what, key, tries, since)
       return reply.refuse(request, ("%s: %s; nothing was written"):format(path, problem))
     end
   end
-  -- What the user saved while the agent waited is not in what it has read.
+  -- The agent has not read what the user saved while it waited.
   local basis = since and since.basis or served.text(key, buf)
   local state, tick = disk and disk.state or loaded.NONE, vim.api.nvim_buf_get_changedtick(buf)
 
   ---@param hunks cursor_agent.merge.Hunk[]?
   ---@param ours string? what they were made from
   local function combined(hunks, ours)
-    -- What came in between is merged as well.
+    -- What changed in between is merged as well.
     local same_buffer = vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_changedtick(buf) == tick
     if not same_buffer or loaded.state(vim.uv.fs_stat(path)) ~= state then
       if tries > 1 then
@@ -224,7 +224,7 @@ local function write(request, what, key, tries, since)
   loaded.text_in_pieces(buf, guarded(request, with_ours))
 end
 
----The agent does not wait for this any more: there is nothing left to decide.
+---The agent no longer waits for this: there is nothing left to decide.
 ---@param request integer
 function M.withdrawn(request)
   local conflict = conflicts.waiting(request)
@@ -233,11 +233,11 @@ function M.withdrawn(request)
   end
 end
 
----Answers what an agent asks of the editor.
+---Answers an agent's request to the editor.
 ---@param request integer
 ---@param what cursor_agent.EditorRequest
 ---@param key cursor_agent.Key? the session that asks
----@param tries integer? how often a write may be begun
+---@param tries integer? how often a write may start over
 ---@param since cursor_agent.files.Since?
 function M.serve(request, what, key, tries, since)
   local serve = what.op == "read" and read or write

@@ -1,15 +1,15 @@
--- What the agent of each session takes a file to have.
+-- What each session's agent believes a file contains.
 
 local M = {}
 
 ---@type table<cursor_agent.Key, table<integer, string>> by session and buffer
 local texts = {}
 
----Takes note of the whole text an agent was given or has written. A part of it, or what another one read, is no ground to
----replace all of it.
+---Records the whole text an agent was given or has written. Having read a part, or another agent's read, does not
+---entitle it to replace the whole file.
 ---@param key cursor_agent.Key?
 ---@param buf integer
----@param text string each line with its end
+---@param text string each line with its line ending
 function M.note(key, buf, text)
   if key then
     texts[key] = texts[key] or {}

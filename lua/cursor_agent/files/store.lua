@@ -1,4 +1,4 @@
--- Small files that outlive Neovim: prompts that were sent with their pastes, and drafts that were not.
+-- Small files that persist across restarts: sent prompts with their pastes, and unsent drafts.
 
 local bridge = require("cursor_agent.bridge")
 local private = require("cursor_agent.files.private")
@@ -17,13 +17,13 @@ local function path_of(name)
   return vim.fs.joinpath(M.dir(), name .. ".json")
 end
 
----What is in each file, as a person would call it.
+---The content of each file, in words for the user.
 local CONTENTS = { history = "the prompts you sent", drafts = "what you were writing", pastes = "a large paste" }
 
 -- The mode 0600.
 local FILE_MODE = 384
 
----A larger file is not one of these.
+---A larger file cannot be one of ours.
 local MAX_BYTES = 64 * 1024 * 1024
 
 ---@type table<string, boolean> files that could not be written, which was said
@@ -31,7 +31,7 @@ local told = {}
 
 ---@param name string
 ---@return table? value
----@return string? text what is there and cannot be understood, or nothing when it cannot be read
+---@return string? text content that cannot be parsed, or nil if it cannot be read
 local function load(name)
   local _, _, problem = vim.uv.fs_lstat(path_of(name))
   if problem == "ENOENT" or problem == "ENOTDIR" then
@@ -45,7 +45,7 @@ local function load(name)
   return nil, text
 end
 
----What tells one text of a file from the next: each is a file of its own.
+---Identifies a version of a file: each write creates a new file.
 ---@param name string
 ---@return string
 local function state_of(name)
@@ -84,14 +84,14 @@ local function tell(name, ok, problem)
   told[name] = not ok
 end
 
----Writes a file whole: beside it first, so that another Neovim never reads half of it.
+---Writes a file atomically, so that another Neovim never reads half of it.
 ---@param name string
 ---@param value table
----@param state? string what is there has to be in this state; otherwise it stays
----@return boolean written nothing is said of one that stays
+---@param state? string write only if the file is in this state
+---@return boolean written no message if it was left as it is
 function M.write(name, value, state)
   if not private.make_dir(M.dir()) then
-    -- Where there is no place for it, nothing was ever kept.
+    -- There is no state directory, so nothing was ever stored.
     return true
   end
   local is_same = true
@@ -106,7 +106,7 @@ function M.write(name, value, state)
   return is_same
 end
 
----This many bytes of texts are kept, in all; the oldest go first.
+---Total size of stored texts; the oldest are removed first.
 local TEXTS_BYTES = 8 * 1024 * 1024
 
 ---@param name? string
@@ -115,7 +115,7 @@ local function text_path(name)
   return vim.fs.joinpath(M.dir(), "pastes", name or "")
 end
 
----Removes the texts that were used longest ago, until the rest fit.
+---Removes the least recently used texts until the rest fit.
 local function drop_texts()
   local texts, bytes = {}, 0 ---@type { path: string, size: integer, used: number }[], integer
   for name in vim.fs.dir(text_path()) do
@@ -137,7 +137,7 @@ local function drop_texts()
   end
 end
 
----Keeps a text under a name made from it, so that the same text is kept once.
+---Stores a text under a name derived from its content, so that equal texts are stored once.
 ---@param text string
 ---@return string name
 function M.keep_text(text)
@@ -153,23 +153,23 @@ function M.keep_text(text)
 end
 
 ---@param name string
----@return string? text nil when it is no longer kept
+---@return string? text nil if it is no longer stored
 function M.kept_text(name)
   local text = regular.read(text_path(name), TEXTS_BYTES)
   return text and vim.fn.sha256(text):sub(1, 32) == name and text or nil
 end
 
----How long another Neovim that changes a file is waited for: with the editor standing still, and when it ends.
+---How long to wait for another Neovim that is changing a file: blocking the editor, and when exiting.
 local WAIT_MS, LEAVING_MS = 50, 5000
 
----After this time it is tried again.
+---Retry after this time.
 local LATER_MS = 20
 
----A claim that is older was left behind by a Neovim that was killed.
+---An older claim was left behind by a Neovim that was killed.
 local CLAIM_SECONDS = 10
 
----Does the same as a lock where the file system has none: by a file that only one can make.
----@return fun()|false|nil unlock nothing where no file can be made
+---Replaces a lock if the file system has none: a file that only one process can create.
+---@return fun()|false|nil unlock nil if no file can be created
 local function claim()
   local path = vim.fs.joinpath(M.dir(), ".claim")
   local fd, _, problem = vim.uv.fs_open(path, "wx", FILE_MODE)
@@ -188,9 +188,9 @@ local function claim()
   return false
 end
 
----Keeps other Neovims from changing files of the store. The system gives the lock back when this one is killed.
+---Keeps other Neovims from changing files of the store. The system releases the lock if this one is killed.
 ---@param wait_ms integer
----@return fun()? unlock nothing while another one changes a file
+---@return fun()? unlock nil while another one is changing a file
 local function lock(wait_ms)
   local path = vim.fs.joinpath(M.dir(), ".lock")
   local until_ns = vim.uv.hrtime() + wait_ms * 1e6
@@ -210,12 +210,12 @@ end
 
 local timer ---@type uv.uv_timer_t?
 
----How often a file is read and written while another Neovim, which the lock did not keep away, writes it.
+---How often to reread and write a file that another Neovim is writing despite the lock.
 local TRIES = 20
 
 ---@param name string
 ---@param changes (fun(value: table))[]
----@param careful boolean whether what another Neovim writes meanwhile stays
+---@param careful boolean keep what another Neovim writes meanwhile
 ---@return boolean done
 local function write_changes(name, changes, careful)
   local state = state_of(name)
@@ -230,8 +230,8 @@ local function write_changes(name, changes, careful)
   return M.write(name, changed(value or {}, changes), careful and state or nil)
 end
 
----Makes the changes there are. A Neovim that ends waits for no lock for long: a file that another one has replaced since it
----was read is read again.
+---Makes the pending changes. An exiting Neovim does not wait long for the lock, so a file that another one replaced
+---after it was read is read again.
 local function write_waiting()
   for name, changes in pairs(waiting) do
     waiting[name] = nil
@@ -243,7 +243,7 @@ local function write_waiting()
   end
 end
 
----Makes the changes there are, once no other Neovim is making any.
+---Makes the pending changes once no other Neovim is making any.
 local function flush()
   local leaving = vim.v.exiting ~= vim.NIL
   local unlock = lock(leaving and LEAVING_MS or WAIT_MS)
@@ -271,10 +271,10 @@ vim.api.nvim_create_autocmd("VimLeavePre", {
   end,
 })
 
----Changes a file: what is in it then, since another Neovim may have written it. `M.read` shows the change at once, also
----while another Neovim keeps it from being written.
+---Changes a file, starting from its content at write time, since another Neovim may have written it. `M.read` shows the
+---change immediately, even while another Neovim keeps it from being written.
 ---@param name string
----@param change fun(value: table) may run more than once, each time on what is there then
+---@param change fun(value: table) may run more than once, each time on the current content
 function M.update(name, change)
   private.make_dir(M.dir())
   waiting[name] = waiting[name] or {}

@@ -1,4 +1,4 @@
--- Buffers whose files an agent has changed, or may be changing: Neovim asks nothing about them, and writes over nothing.
+-- Buffers whose files an agent has changed or may be changing: Neovim does not ask about them, and overwrites nothing.
 
 local events = require("cursor_agent.bridge.events")
 local loaded = require("cursor_agent.files.loaded")
@@ -23,7 +23,7 @@ local running = {}
 ---@type table<cursor_agent.Key, integer> when their turns began, in their order
 local began, turns = {}, 0
 
----A path without links in it, also of a file that is not there.
+---A path with its links resolved, even if the file does not exist.
 ---@param path string
 ---@return string
 function M.real_path(path)
@@ -43,8 +43,7 @@ function M.is_running()
   return next(running) ~= nil
 end
 
----The session in whose workspace the file of a buffer is, where a turn runs in it; of several, the one whose turn began
----last.
+---The running session whose workspace has the buffer's file; if several, the one whose turn began last.
 ---@param buf integer
 ---@return cursor_agent.Key?
 function M.running_at(buf)
@@ -61,14 +60,14 @@ function M.running_at(buf)
   return found
 end
 
----Whether a turn is running in whose workspace the file of a buffer is.
+---Whether a turn is running whose workspace has the buffer's file.
 ---@param buf integer
 ---@return boolean
 function M.in_running(buf)
   return M.running_at(buf) ~= nil
 end
 
----Whether `:w` may write a buffer to its file. What is on disk and in no buffer is written over by `:w!` alone.
+---Whether `:w` may write a buffer to its file. Only `:w!` overwrites text on disk that is in no buffer.
 ---@param buf integer
 ---@return boolean
 function M.may_write(buf)
@@ -77,7 +76,7 @@ function M.may_write(buf)
   if not is_file(buf) or (target ~= path and M.real_path(target) ~= M.real_path(path)) then
     return true
   elseif regular.is_odd(path) then
-    -- Writing to a pipe waits until something reads it.
+    -- Writing to a pipe blocks until something reads it.
     local text = "%s is no longer a regular file and was not written\n  `:w {file}` saves your text elsewhere"
     require("cursor_agent.notify").notify(text:format(vim.fs.basename(path)), "error")
     return false
@@ -89,7 +88,7 @@ end
 
 ---@param buf integer
 local function on_changed(buf)
-  -- Nothing is loaded and nothing asked. The text is looked at when Neovim allows to change it.
+  -- Load nothing and ask nothing. The text is handled once Neovim allows changes.
   vim.v.fcs_choice = ""
   local reason = vim.v.fcs_reason
   vim.schedule(function()
@@ -100,8 +99,7 @@ local function on_changed(buf)
   end)
 end
 
----With 'autoread' Neovim would read a file without a word to anyone, also when a pipe has taken its place. What changed is
----shown by us.
+---With 'autoread' Neovim would read a file silently, even if a pipe has replaced it. We show the change ourselves.
 ---@param buf integer
 local function read_ourselves(buf)
   local value = vim.bo[buf].autoread ---@type boolean? not set is nil
@@ -126,7 +124,7 @@ local function let_neovim_read(buf)
   end
 end
 
----Guards a buffer. What was said before is said again: of several autocommands the last one decides.
+---Guards a buffer. Creates the autocommands again each time, because the last of several decides.
 ---@param buf integer
 ---@param for_good boolean
 function M.arm(buf, for_good)
@@ -147,7 +145,7 @@ function M.arm(buf, for_good)
     buffer = buf,
     nested = true,
     desc = "cursor-agent: keep :w from writing over what an agent has written",
-    -- An error would not keep Neovim from writing.
+    -- An error would not stop Neovim from writing.
     command = ("if !v:lua.require'cursor_agent.files.watch'.may_write(%d) | call interrupt() | endif"):format(buf),
   })
   vim.api.nvim_create_autocmd("BufWritePost", {
@@ -163,7 +161,8 @@ function M.arm(buf, for_good)
   local path = vim.api.nvim_buf_get_name(buf)
   local known = loaded.known(buf)
   if (known == nil or known == loaded.NONE) and not vim.uv.fs_stat(path) then
-    -- When the file is made, Neovim would ask about that and run no autocommand. `:w` is guarded above from now on.
+    -- When the file is created, Neovim would ask about it without running an autocommand. From now on `:w` is guarded
+    -- above.
     if loaded.sync(buf, vim.bo[buf].modified) then
       guarded[buf] = true
       vim.b[buf].cursor_agent_loaded = loaded.NONE
@@ -171,7 +170,7 @@ function M.arm(buf, for_good)
   end
 end
 
----An agent changed a file, or wants to.
+---An agent changed a file, or is about to.
 ---@param path string
 ---@param buf integer?
 function M.touch(path, buf)
@@ -181,7 +180,7 @@ function M.touch(path, buf)
   end
 end
 
----A file changed while a turn ran, whoever did it: it is taken for one the agent has changed, also when the turn is over.
+---A file changed while a turn ran, no matter who did it: treat it as changed by the agent, even after the turn.
 ---@param buf integer
 function M.suspect(buf)
   if M.is_running() and guarded[buf] ~= nil then
@@ -190,7 +189,7 @@ function M.suspect(buf)
   end
 end
 
----Looks after what changed on disk in guarded buffers.
+---Handles changes on disk in guarded buffers.
 function M.sweep()
   for buf in pairs(guarded) do
     if is_file(buf) then
@@ -203,7 +202,7 @@ function M.sweep()
   end
 end
 
----Whether an agent has changed the file of a buffer, or may be changing it: while it works it can write any file.
+---Whether an agent has changed a buffer's file, or may be changing it: while it works it can write any file.
 ---@param buf integer
 ---@return boolean
 local function is_concerned(buf)
@@ -221,7 +220,7 @@ local function consider(buf)
   end
 end
 
----The directories the agent of a chat works in.
+---The directories a chat's agent works in.
 ---@param chat { agent: string, cwd: string }
 ---@return string[]
 local function workspace(chat)
@@ -238,7 +237,7 @@ local function workspace(chat)
   return all
 end
 
----A turn begins or has ended. While it runs, the agent may change any file, and its report may come late.
+---A turn begins or has ended. While it runs, the agent may change any file, and may report it late.
 ---@param chat { key: cursor_agent.Key, agent: string, cwd: string }
 ---@param runs boolean
 function M.turn(chat, runs)
@@ -248,7 +247,7 @@ function M.turn(chat, runs)
     return
   end
   if runs then
-    -- What changed until now, no agent did in this turn.
+    -- Changes up to now were not made by an agent in this turn.
     M.sweep()
     turns = turns + 1
     running[key], began[key] = workspace(chat), turns
@@ -273,7 +272,7 @@ end
 ---@param chat cursor_agent.Chat
 function M.on_status(chat)
   local state = chat.status.state
-  -- A prompt that waits for its agent to start is sent before we hear of it.
+  -- A prompt queued while its agent starts is sent before we are told about it.
   local soon = state == "starting" and chat.status.queued > 0
   M.turn(chat, state == "running" or state == "waiting" or soon)
 end
@@ -283,9 +282,9 @@ function M.on_closed(chat)
   M.turn(chat, false)
 end
 
----Keeps Neovim from opening what has taken the place of a file, where agents are at work.
+---Keeps Neovim from opening what has replaced a file, where agents are working.
 ---@param buf integer
----@param kept { lines: string[], modified: boolean }? the text that is about to be unloaded
+---@param kept { lines: string[], modified: boolean }? the text about to be unloaded
 local function fence(buf, kept)
   local path = vim.api.nvim_buf_get_name(buf)
   if path ~= "" and vim.bo[buf].buftype == "" and regular.is_odd(path) and is_concerned(buf) then
@@ -303,7 +302,7 @@ vim.api.nvim_create_autocmd({ "BufNew", "BufLeave" }, {
   desc = "cursor-agent: keep Neovim from opening a pipe",
   callback = function()
     if next(touched) or next(running) then
-      -- Any of them may be entered next, and is read then.
+      -- Any of them may be entered next, and would be read then.
       for _, buf in ipairs(vim.api.nvim_list_bufs()) do
         if not vim.api.nvim_buf_is_loaded(buf) then
           fence(buf)
@@ -321,7 +320,7 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufF
       events.emit("file read", args.buf)
     end
     if next(touched) or next(running) then
-      -- After all who are told of the same event, and where buffers may be changed.
+      -- After all other handlers of this event, and when buffers may be changed.
       vim.schedule(function()
         consider(args.buf)
       end)

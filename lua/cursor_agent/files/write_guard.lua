@@ -1,4 +1,4 @@
--- Says whether `:w` may write a buffer whose file an agent may have changed, and tells the user where it may not.
+-- Decides whether `:w` may write a buffer whose file an agent may have changed, and tells the user if it may not.
 
 local events = require("cursor_agent.bridge.events")
 local loaded = require("cursor_agent.files.loaded")
@@ -6,7 +6,7 @@ local notify = require("cursor_agent.notify")
 
 local M = {}
 
----Tells the user why nothing was written, after what Neovim itself says of it: two messages at once wait for a key.
+---Tells the user why nothing was written, after Neovim's own message: two messages at once wait for a key.
 ---@param text string
 local function tell(text)
   vim.schedule(function()
@@ -14,10 +14,10 @@ local function tell(text)
   end)
 end
 
----Whether a buffer can be written without writing over what is on disk and in no buffer. Where not, the user is told why.
+---Whether a buffer can be written without overwriting text on disk that is in no buffer. If not, tells the user why.
 ---@param buf integer
 ---@param path string
----@param by_agent boolean whether what is on disk is taken for an agent's doing
+---@param by_agent boolean whether to assume an agent wrote what is on disk
 ---@return boolean
 function M.may_write(buf, path, by_agent)
   local stat = vim.uv.fs_stat(path)
@@ -30,7 +30,7 @@ function M.may_write(buf, path, by_agent)
   if
     disk and (loaded.same(loaded.lines(buf), disk.lines) or (base and loaded.equal(base, disk.text) and #base > 0))
   then
-    -- It is about to be written, and the review hears so then.
+    -- It is about to be written, and the review is told then.
     loaded.sync(buf, vim.bo[buf].modified)
     loaded.note(buf, disk)
     return true
@@ -43,7 +43,7 @@ function M.may_write(buf, path, by_agent)
   if base and by_agent and #disk.text <= loaded.LONG_BYTES / 8 then
     events.emit("file changed", buf, { quietly = true })
     if loaded.is_current(buf, path) then
-      -- What is written now has all of both.
+      -- What is written now contains both in full.
       notify.notify(("%s: the agent's changes were merged with yours and saved with them"):format(name))
       return true
     end

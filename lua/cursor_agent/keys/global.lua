@@ -7,7 +7,7 @@ local M = {}
 ---@type { mode: string, lhs: string, run: fun() }[] what is mapped now
 local mapped = {}
 
----Takes the keys away. One that the user has mapped again stays.
+---Removes the keys, except those the user has mapped again.
 local function clear()
   for _, map in ipairs(mapped) do
     if vim.fn.maparg(map.lhs, map.mode, false, true).callback == map.run then
@@ -17,7 +17,7 @@ local function clear()
   mapped = {}
 end
 
----The modes a key is mapped in. A chord that types nothing works in Insert mode too.
+---The modes to map a key in. A chord that inserts no text also works in Insert mode.
 ---@param action cursor_agent.Action
 ---@param lhs string
 ---@return string[]
@@ -29,7 +29,7 @@ local function modes_of(action, lhs)
   return modes
 end
 
----Maps the keys as the options have them.
+---Maps the keys according to the options.
 function M.apply()
   clear()
   for action, lhs in keymaps.each("global") do

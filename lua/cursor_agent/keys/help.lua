@@ -30,7 +30,7 @@ local SECTIONS = {
   { kind = "global", title = "Anywhere" },
 }
 
----Keys as a person lists them: the digits in a row are one word, which fits into the column.
+---Keys in readable form: a run of digits becomes one range, which fits the column.
 ---@param keys string[]
 ---@return string
 local function words(keys)
@@ -42,7 +42,7 @@ end
 ---@field bytes integer of the line's beginning
 ---@field hl string
 
----@param kind? cursor_agent.BufferKind whose keys come first: those of the current window
+---@param kind? cursor_agent.BufferKind list the keys of the current window first
 ---@return string[] lines
 ---@return table<integer, cursor_agent.help.Mark> marks by line
 function M.lines(kind)

@@ -1,4 +1,4 @@
--- Puts the keys of actions on a buffer, as the options have them, and says which key an action has, for a hint.
+-- Maps the keys of actions in a buffer according to the options, and tells which key an action has, for hints.
 
 local config = require("cursor_agent.config")
 local events = require("cursor_agent.bridge.events")
@@ -12,7 +12,7 @@ for _, action in ipairs(list) do
   by_name[action.name] = action
 end
 
----Every action that has a key in a kind of buffer, with each of its keys.
+---Every action with a key in a kind of buffer, with each of its keys.
 ---@param kind cursor_agent.BufferKind
 ---@return fun(): cursor_agent.Action?, string?
 function M.each(kind)
@@ -38,7 +38,7 @@ function M.run(name, lhs)
   events.emit("action", name, lhs)
 end
 
----The keys of an action in a kind of buffer, as the options have it.
+---The keys of an action in a kind of buffer, according to the options.
 ---@param action cursor_agent.Action
 ---@param kind cursor_agent.BufferKind
 ---@return string[]
@@ -83,7 +83,7 @@ function M.modes(action, kind)
   return action.modes and action.modes[kind] or { "n" }
 end
 
----Runs an action whose key interrupts: not in its mapping, which an interrupt would end.
+---Runs an action whose key interrupts: not inside its mapping, which an interrupt would abort.
 ---@param action cursor_agent.Action
 ---@param lhs string
 local function run_soon(action, lhs)
@@ -92,7 +92,7 @@ local function run_soon(action, lhs)
   end)
 end
 
----A CTRL-C that comes without its mapping: typed while Neovim was busy, it was an interrupt first.
+---Handles a CTRL-C that bypassed its mapping: typed while Neovim was busy, it arrives as an interrupt.
 local function on_interrupt()
   local kind, mode = vim.b.cursor_agent_kind, vim.api.nvim_get_mode().mode
   for _, action in ipairs(kind and list or {}) do
@@ -124,7 +124,7 @@ function M.map(buf, kind)
         local means = expr(lhs)
         if means == true and action.interrupts then
           run_soon(action, lhs)
-          -- Not "": with an interrupt pending, Neovim would look for the next key for ever.
+          -- Not "": with an interrupt pending, Neovim would wait for the next key forever.
           return "<Ignore>"
         end
         return means == true and call_it or means or lhs

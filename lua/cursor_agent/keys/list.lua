@@ -1,4 +1,4 @@
--- The actions there are: what each is called, what it is for, and its keys in each kind of buffer. `actions.lua` does them.
+-- All actions: the name and purpose of each, and its keys in each kind of buffer. `actions.lua` implements them.
 
 ---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"mcp"|"cloud"|"code"|"waiting"|"global"
 
@@ -7,11 +7,11 @@
 ---@field desc string
 ---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise; "waiting": in every buffer while a
 ---decision is on the screen; "global": in every buffer, after the prefix `keymaps.global`
----@field modes? table<cursor_agent.BufferKind, string[]> where they work; Normal mode otherwise
----@field expr? fun(lhs: string): boolean|string whether the key means this action where the cursor is, or itself, or these keys
+---@field modes? table<cursor_agent.BufferKind, string[]> where they work; default Normal mode
+---@field expr? fun(lhs: string): boolean|string whether the key triggers this action here; or the keys it stands for
 ---@field interrupts? boolean its key is CTRL-C, which interrupts a busy Neovim and with it any `<Cmd>` that the key stands for
 
----Rows of the cursor's line up to the cursor, and all of them.
+---Rows of the cursor's line up to the cursor, and in total.
 ---@return integer
 ---@return integer
 local function rows_of_line()
@@ -23,7 +23,7 @@ local function rows_of_line()
   return upto, vim.api.nvim_win_text_height(0, { start_row = row, end_row = row }).all
 end
 
----Whether `<Up>` means the action: at the border of the text. Within a line that wraps it means the row above.
+---Whether `<Up>` triggers the action: on the first row of the text. Within a wrapped line it moves to the row above.
 ---@return boolean|string
 local function on_first_row()
   if vim.api.nvim_win_get_cursor(0)[1] > 1 or vim.fn.pumvisible() == 1 then
@@ -73,7 +73,8 @@ return {
     modes = { prompt = { "n", "i" } },
     interrupts = true,
     expr = function()
-      -- With nothing to stop it leaves Insert mode, as ever. Neovim 0.12 leaves `-- INSERT --` behind after its own.
+      -- With nothing to stop it leaves Insert mode as usual. Neovim 0.12's own CTRL-C leaves `-- INSERT --` on the
+      -- screen.
       local typing = vim.api.nvim_get_mode().mode:sub(1, 1) == "i"
       return not typing or require("cursor_agent.chat.registry").is_busy() or "<Esc>"
     end,
@@ -570,7 +571,7 @@ return {
   {
     name = "review-keep",
     desc = "Keep the change, or the file",
-    -- Not `k`: whoever goes up by it would decide.
+    -- Not `k`: moving up with it would decide.
     keys = { review = { "a", "<M-k>" } },
   },
   {

@@ -4,12 +4,12 @@ local picker = require("cursor_agent.picker.shared")
 
 local M = {}
 
----What is shown beside a row may come from disk; it is given up after this long.
+---A preview may come from disk; give up on it after this long.
 local PREVIEW_MS = 1000
 
 ---@param list cursor_agent.picker.List
 function M.open(list)
-  -- fzf knows lines of text: each begins with its number, which is not shown.
+  -- fzf only handles lines of text: each starts with its number, which is hidden.
   local lines = {} ---@type string[]
   for i, row in ipairs(list.rows) do
     lines[i] = ("%d\t%s"):format(i, picker.text(list, row))

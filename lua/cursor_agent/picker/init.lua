@@ -1,4 +1,4 @@
--- Lets the user choose from a list: with the picker plugin there is, or with `vim.ui.select`.
+-- Lets the user choose from a list, with an installed picker plugin or `vim.ui.select`.
 
 local config = require("cursor_agent.config")
 local notify = require("cursor_agent.notify")
@@ -6,7 +6,7 @@ local shared = require("cursor_agent.picker.shared")
 
 local M = {}
 
----How each plugin is told to be there, in the order they are looked for.
+---How to detect each plugin, in order of preference.
 ---@type { name: string, found: fun(): boolean }[]
 local PLUGINS = {
   {
@@ -16,7 +16,7 @@ local PLUGINS = {
       if not ok or type(snacks) ~= "table" then
         return false
       end
-      -- Most who have it use other parts of it.
+      -- Most people who have snacks use other parts of it.
       local options = type(snacks.config) == "table" and rawget(snacks.config, "picker")
       return not (type(options) == "table" and options.enabled == false) and type(snacks.picker) == "table"
     end,
@@ -36,7 +36,7 @@ local PLUGINS = {
   {
     name = "mini.pick",
     found = function()
-      -- Without its `setup()` it does nothing.
+      -- It does nothing until its `setup()` was called.
       return shared.mini() ~= nil
     end,
   },

@@ -20,7 +20,7 @@ function M.open(list)
         if current then
           picker.after(action.run, current.row)
         end
-        -- The picker is to stop.
+        -- Stops the picker.
         return true
       end,
     }

@@ -1,4 +1,4 @@
--- What a list to choose from is made of, and what every picker does with it.
+-- What a list to choose from consists of, and what is common to all pickers.
 
 local M = {}
 
@@ -15,12 +15,12 @@ local M = {}
 ---@class (exact) cursor_agent.picker.List
 ---@field title string
 ---@field rows any[]
----@field chunks fun(row: any): cursor_agent.picker.Chunk[] what a row shows
----@field preview fun(row: any, show: fun(lines: string[])) calls back with what is shown beside the row
+---@field chunks fun(row: any): cursor_agent.picker.Chunk[] the text of a row
+---@field preview fun(row: any, show: fun(lines: string[])) calls back with the preview of the row
 ---@field choose fun(row: any)
----@field actions cursor_agent.picker.Action[] keys beside the one that chooses; only a plugin has them
+---@field actions cursor_agent.picker.Action[] keys besides the one that chooses; only plugins support them
 
----What a row shows, without colours.
+---The text of a row, without colours.
 ---@param list cursor_agent.picker.List
 ---@param row any
 ---@return string
@@ -32,21 +32,21 @@ function M.text(list, row)
   return (table.concat(words):gsub("%s+$", ""))
 end
 
----A module of another plugin.
+---Loads a module of another plugin.
 ---@param name string
 ---@return any
 function M.plugin(name)
   return require(name)
 end
 
----mini.pick, once its `setup()` has made it a global name.
+---mini.pick, once its `setup()` has set the global.
 ---@return table?
 function M.mini()
   local mini = getfenv(0).MiniPick
   return type(mini) == "table" and mini or nil
 end
 
----Runs something once the picker is gone.
+---Runs something after the picker has closed.
 ---@param run fun(row: any)
 ---@param row any
 function M.after(run, row)

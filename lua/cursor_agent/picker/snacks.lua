@@ -19,7 +19,7 @@ function M.open(list)
         picker.after(action.run, item.row)
       end
     end
-    -- It names the Alt key this way, and takes two ways to write it for two keys.
+    -- snacks spells the Alt key this way, and treats two spellings as two keys.
     keys[(action.key:gsub("^<M%-", "<a-"))] = { name, mode = { "n", "i" }, desc = action.desc }
   end
   picker.plugin("snacks").picker.pick({
@@ -33,7 +33,7 @@ function M.open(list)
       ctx.preview:reset()
       list.preview(item.row, function(lines)
         if ctx.item == item then
-          -- As plain text: what an agent said may bring a parser down.
+          -- As plain text: an agent's text may crash a parser.
           ctx.preview:set_lines(lines)
         end
       end)

@@ -47,7 +47,7 @@ function M.open(list)
           local buf = self.state.bufnr
           list.preview(entry.value, function(lines)
             if vim.api.nvim_buf_is_valid(buf) then
-              -- As plain text: what an agent said may bring a parser down.
+              -- As plain text: an agent's text may crash a parser.
               vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
             end
           end)

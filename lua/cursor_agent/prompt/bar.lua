@@ -1,4 +1,4 @@
--- What is drawn around the text of a prompt: the line above it, what an empty one says, and how high its window is.
+-- What is drawn around a prompt's text: the line above it, the placeholder of an empty one, and its window's height.
 
 local bridge = require("cursor_agent.bridge")
 local chats = require("cursor_agent.chat.registry")
@@ -17,7 +17,7 @@ local M = {}
 ---@class (partial) cursor_agent.Prompt
 local Prompt = {}
 
----In place of an attachment's number: the old conversation that goes with the next prompt.
+---Instead of an attachment's number: the old conversation attached to the next prompt.
 local CARRIED = 0
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_prompt")
@@ -42,7 +42,7 @@ function Prompt:compose_bar()
   end
   local conflict = conflicts.list[1]
   if conflict then
-    -- Before what there may be no room for: an agent may wait for it.
+    -- Before anything that may not fit: an agent may be waiting for it.
     parts[#parts + 1] = ("%%#CursorAgentWarning#conflict: %s%%#CursorAgentDetail# (:CursorAgent conflicts)"):format(
       format.bar_text(vim.fs.basename(conflict.path))
     )
@@ -81,13 +81,13 @@ function Prompt:compose_bar()
   if queued > 0 and not has_top() then
     parts[#parts + 1] = ("%%#CursorAgentQueued#queued %d"):format(queued)
   end
-  -- Where there is little room its end is cut, not its beginning.
+  -- If space is short, cut the end, not the beginning.
   return #parts > 0 and " " .. table.concat(parts, "   ") .. "%<" or ""
 end
 
 local BORDER = "%#CursorAgentFrame#"
 
----The name of a mode takes no more of the frame.
+---Most cells of the frame for the name of a mode.
 local MODE_CELLS = 20
 
 ---The chat whose window is being drawn.
@@ -96,7 +96,7 @@ local function drawn()
   return chats.of_buffer(vim.api.nvim_get_current_buf())
 end
 
----The key of an action that works while typing, where there is one.
+---The key of an action that works while typing, if there is one.
 ---@param name string
 ---@return string?
 local function typed_key(name)
@@ -109,7 +109,7 @@ local function typed_key(name)
   return keys.key(name, "prompt")
 end
 
----The keys that work here and now, as many as there is room for.
+---The keys that work in the current state, as many as fit.
 ---@param chat cursor_agent.Chat
 ---@param room integer
 ---@return string
@@ -136,7 +136,7 @@ function M.hints(chat, room)
   return table.concat(hints, " · ")
 end
 
----The top of the prompt's frame: who is asked, and what the chat is about, or the keys where the frame has no bottom.
+---The top of the prompt's frame: who is asked, and the chat's title, or the keys if the frame has no bottom.
 ---@return string
 function M.top()
   local chat = drawn()
@@ -144,7 +144,7 @@ function M.top()
     return ""
   end
   local icons, border = chat.transcript.context.icons, BORDER
-  -- The first prompt stands in the chat already.
+  -- The first prompt is already visible in the chat.
   local title = chat.status.title_from ~= "prompt" and chat.status.title or nil
   local agent = config.agent_title(chat.agent)
   -- A corner, "Ask" and spaces on the left; a line and a corner on the right.
@@ -167,7 +167,7 @@ function M.top()
   )
 end
 
----The bottom of the frame: the keys that work here and now, and what is queued.
+---The bottom of the frame: the keys that work in the current state, and what is queued.
 ---@return string
 function M.bottom()
   local chat = drawn()
@@ -184,7 +184,7 @@ function M.bottom()
   repeat
     tail = table.concat(right, " · ")
     hints = M.hints(chat, vim.api.nvim_win_get_width(0) - 7 - (tail ~= "" and format.width(tail) + 2 or 0))
-    -- The winbar has the mode and the queue too, but not the key that stops.
+    -- The winbar also shows the mode and the queue, but not the key that stops.
     local enough = not chat.status.turn_started_ms or not typed_key("cancel") or hints:find(" stop", 1, true)
   until enough or not table.remove(right)
   return ("%s%s %%#CursorAgentFrameKeys#%s %s%%=%s%s%s%s"):format(
@@ -199,7 +199,7 @@ function M.bottom()
   )
 end
 
----The statusline that all windows share, in a window of a chat: what it is called, not the name of its buffer.
+---The statusline shared by all windows, in a chat window: the chat's title, not its buffer's name.
 ---@return string
 function M.shared()
   local chat = drawn()
@@ -211,7 +211,7 @@ function M.shared()
   return (" %s · %s%%=%%-14.(%%l,%%c%%V%%) %%P "):format(format.bar_text(agent), format.bar_text(words))
 end
 
----The line above the prompt being drawn: what is attached, or the top of its frame where no statusline is above it.
+---The winbar of the prompt being drawn: what is attached, or the top of its frame if no statusline is above it.
 ---@return string
 function M.winbar()
   local chat = drawn()
@@ -222,7 +222,7 @@ function M.winbar()
   return chat and (has_top() and BORDER .. chat.transcript.context.icons.gutter or M.top()) or ""
 end
 
----A click on the sign that takes an attachment away.
+---A click on an attachment's remove sign.
 ---@param index integer
 function M.on_click(index)
   local win = vim.fn.getmousepos().winid
@@ -234,12 +234,12 @@ function M.on_click(index)
   end
 end
 
----Options of a window that has come to show the prompt.
+---Sets the options of a window that has started to show the prompt.
 ---@param win integer
 function Prompt:dress(win)
   vim.api.nvim_set_option_value(
     "winbar",
-    -- An empty one would be the user's own for all windows.
+    -- An empty value would fall back to the user's global winbar.
     (self.bar ~= "" or vim.go.winbar ~= "" or not has_top())
         and not window.is_float(win)
         and vim.api.nvim_win_get_height(win) > 1
@@ -250,7 +250,7 @@ function Prompt:dress(win)
   self:fit(win)
 end
 
----As high as its text, within what the options allow.
+---Fits the window's height to its text, within the limits of the options.
 ---@param win integer
 function Prompt:fit(win)
   if vim.api.nvim_win_get_config(win).relative ~= "" then
@@ -275,7 +275,7 @@ function Prompt:fit(win)
   end
 end
 
----What an empty prompt says, as much of it as there is room for.
+---The placeholder of an empty prompt, as much of it as fits.
 ---@private
 ---@return string
 function Prompt:placeholder()
@@ -285,14 +285,14 @@ function Prompt:placeholder()
     room = math.min(room, info.width - info.textoff)
   end
   local words = "Ask, or type / for commands and @ for files"
-  -- What a subagent in the background asks keeps no prompt back.
+  -- A background subagent's question does not hold a prompt back.
   if self.chat.status.turn_started_ms then
     words = "Next prompt, queued until the turn ends"
   end
   return format.width(words) <= room and words or ""
 end
 
----Brings what is drawn around the text up to date.
+---Updates what is drawn around the text.
 function Prompt:refresh()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     return

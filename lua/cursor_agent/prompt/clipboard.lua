@@ -1,13 +1,13 @@
--- An image on the clipboard: read by the program the system has for that, beside the editor's work.
+-- An image on the clipboard: read asynchronously by the system's program for that.
 
 local format = require("cursor_agent.render.format")
 
 local M = {}
 
----A larger image is not attached: no model takes it, and encoding it would be felt.
+---Larger images are not attached: no model takes them, and encoding them would be noticeable.
 M.MOST_BYTES = 20 * 1024 * 1024
 
----A program is given up after this long: another application has to hand the image over.
+---Give up on a program after this long: another application has to hand over the image.
 local WAIT_MS = 5000
 
 ---@type { mime: string, magic: string, at: integer }[] how images begin
@@ -18,7 +18,7 @@ local FORMATS = {
   { mime = "image/webp", magic = "WEBP", at = 9 },
 }
 
----The type of an image by its bytes; nil for what is none.
+---The type of an image by its bytes; nil if it is not one.
 ---@param bytes string
 ---@return string?
 function M.mime(bytes)
@@ -43,7 +43,7 @@ M.too_large = too_large
 
 ---@alias cursor_agent.clipboard.Done fun(image: cursor_agent.clipboard.Image?, why: string?, final: boolean?)
 
----Runs a program and calls back with what it prints.
+---Runs a program and calls back with its output.
 ---@param command string[]
 ---@param done fun(bytes: string?, why: string?, final: boolean?, late: boolean?)
 local function run(command, done)
@@ -86,7 +86,7 @@ local function run(command, done)
   end
 end
 
----Reads an image from a program that is told the type: PNG, or else the first type it lists that is taken.
+---Reads an image from a program that takes a type: PNG, or else the first supported type it lists.
 ---@param ask fun(mime: string): string[]
 ---@param list string[]
 ---@return fun(done: cursor_agent.clipboard.Done)
@@ -145,7 +145,7 @@ end
 
 ---@class (exact) cursor_agent.clipboard.Reader
 ---@field name string the program
----@field here fun(): boolean whether the system is one it is for
+---@field here fun(): boolean whether it is meant for this system
 ---@field read fun(done: cursor_agent.clipboard.Done)
 
 ---@type cursor_agent.clipboard.Reader[]
@@ -184,7 +184,7 @@ local READERS = {
   },
 }
 
----The programs there are, those made for this system first.
+---The available programs, those made for this system first.
 ---@return cursor_agent.clipboard.Reader[]
 local function readers()
   local fit, rest = {}, {} ---@type cursor_agent.clipboard.Reader[], cursor_agent.clipboard.Reader[]
@@ -196,7 +196,7 @@ local function readers()
   return vim.list_extend(fit, rest)
 end
 
----Reads the image on the clipboard, and calls back with it or why there is none.
+---Reads the image on the clipboard, and calls back with it or with why there is none.
 ---@param done fun(image: cursor_agent.clipboard.Image?, why: string?)
 function M.read(done)
   local list = readers()
@@ -230,7 +230,7 @@ local function blocks(label, image)
   return { { type = "image", label = label, data = vim.base64.encode(image.bytes), mime = image.mime } }
 end
 
----The image that is on the clipboard when the prompt is sent.
+---The image that will be on the clipboard when the prompt is sent.
 ---@return cursor_agent.context.Item
 function M.mention()
   local image ---@type cursor_agent.clipboard.Image?
@@ -252,7 +252,7 @@ function M.mention()
   }
 end
 
----How many images each prompt was given.
+---How many images each prompt has been given.
 ---@type table<cursor_agent.Prompt, integer>
 local numbers = setmetatable({}, { __mode = "k" })
 

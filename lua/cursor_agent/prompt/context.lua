@@ -1,4 +1,4 @@
--- What can be attached to a prompt: files, selections, diagnostics and the rest of what `@` can name.
+-- What can be attached to a prompt: files, selections, diagnostics and whatever else `@` can name.
 
 local clipboard = require("cursor_agent.prompt.clipboard")
 local format = require("cursor_agent.render.format")
@@ -13,8 +13,8 @@ local M = {}
 ---@field label string as shown: `@src/parser.rs`
 ---@field text? string what a label in the text stands for
 ---@field comment? cursor_agent.review.Comment
----@field waits_for? string what is asked then
----@field prepare? fun(done: fun(why: string?)) gets what takes its time, each time it is sent; `blocks` is there afterwards
+---@field waits_for? string what is asked for in `prepare`
+---@field prepare? fun(done: fun(why: string?)) fetches what takes time, each time it is sent; `blocks` works afterwards
 ---@field blocks fun(): cursor_agent.Block[]?, string? made when the prompt is sent
 
 ---@param path string
@@ -88,7 +88,7 @@ function M.file(path, cwd, first, last)
   }
 end
 
----Text of a buffer as it stands, saved or not.
+---Text of a buffer as it is, saved or not.
 ---@param buf integer
 ---@param cwd string
 ---@return cursor_agent.context.Item
@@ -111,7 +111,7 @@ end
 
 local IMAGES = { png = "image/png", jpg = "image/jpeg", jpeg = "image/jpeg", gif = "image/gif", webp = "image/webp" }
 
----The type of an image by its name; nil when it is none.
+---The type of an image by its file name; nil if it is not one.
 ---@param path string
 ---@return string?
 function M.image_type(path)
@@ -154,7 +154,7 @@ local function selection(cwd)
   return M.range(buf, first, last, cwd)
 end
 
----Lines of a buffer, taken now: the buffer may change before the prompt is sent.
+---Lines of a buffer, read now: the buffer may change before the prompt is sent.
 ---@param buf integer
 ---@param first integer
 ---@param last integer
@@ -205,10 +205,10 @@ local function diagnostics(cwd)
   }
 end
 
----Git is given up after this long. Typing goes on meanwhile.
+---Give up on git after this long. The user can keep typing meanwhile.
 local GIT_MS = 30000
 
----Asks git, and calls back with what it says, or in a line why it does not.
+---Runs git, and calls back with its output, or with one line saying why it failed.
 ---@param cwd string
 ---@param args string[]
 ---@param done fun(text: string?, why: string?)
@@ -246,7 +246,7 @@ local function diff_base(cwd, done)
       if not dir then
         return done(nil, problem)
       end
-      -- Before the first commit all there is has changed: it is compared with an empty tree.
+      -- Before the first commit everything counts as changed: compare with an empty tree.
       git(cwd, { "hash-object", "-t", "tree", "/dev/null" }, function(tree)
         done(vim.trim(tree or "HEAD"))
       end)
@@ -284,17 +284,17 @@ local function git_diff(cwd)
   }
 end
 
----What is named by words instead of a path.
+---Mentions that are words instead of paths.
 M.names = { "selection", "diagnostics", "diff", "buffer", "quickfix", "terminal", "clipboard" }
 
----Whether a mention is no path, so that one that names nothing is a mistake.
+---Whether a mention cannot be a path, so that one that names nothing is a mistake.
 ---@param mention string
 ---@return boolean
 local function is_named(mention)
   return vim.list_contains(M.names, mention) or mention:find("^symbol:.") ~= nil or sources.is_url(mention)
 end
 
----A path as a mention. Braces hold together what would be taken for the end of it.
+---A path as a mention. Braces protect characters that would end it.
 ---@param path string
 ---@return string
 function M.mention(path)
@@ -302,7 +302,7 @@ function M.mention(path)
   return loose and ("@{%s}"):format(path) or "@" .. path
 end
 
----The thing a mention names: `src/parser.rs`, `src/parser.rs:12-40`, `selection`, `symbol:parse`, an address …
+---What a mention refers to: `src/parser.rs`, `src/parser.rs:12-40`, `selection`, `symbol:parse`, an address …
 ---@param mention string without the `@`
 ---@param cwd string
 ---@return cursor_agent.context.Item?, string?
@@ -349,7 +349,7 @@ function M.resolve(mention, cwd)
   return M.file(full, cwd, first_line, last_line)
 end
 
----The mentions in a text: `@word`, or `@{words}` for a path with spaces. An address like a@b.c is none.
+---The mentions in a text: `@word`, or `@{words}` for a path with spaces. An address like a@b.c is not one.
 ---@param text string
 ---@return string[]
 function M.mentions(text)
@@ -372,7 +372,8 @@ function M.mentions(text)
   return found
 end
 
----Everything a prompt takes along, once: its mentions, then what is attached. A mention that names nothing stays plain text.
+---Everything attached to a prompt, without duplicates: its mentions, then the attachments. A mention that names nothing
+---stays plain text.
 ---@param text string
 ---@param attached cursor_agent.context.Item[]
 ---@param cwd string
@@ -404,7 +405,7 @@ function M.collect(text, attached, cwd)
   return items
 end
 
----Whether some of this is not there at once.
+---Whether any of these has to be fetched first.
 ---@param items cursor_agent.context.Item[]
 ---@return boolean
 function M.takes_time(items)
@@ -416,7 +417,7 @@ function M.takes_time(items)
   return false
 end
 
----Gets what is not there at once, one after the other, then calls back.
+---Fetches what is not available yet, one after the other, then calls back.
 ---@param items cursor_agent.context.Item[]
 ---@param done fun(why: string?) with what went wrong
 function M.prepare(items, done)
@@ -437,7 +438,7 @@ function M.prepare(items, done)
   step(1)
 end
 
----What the agent is sent of things that are there.
+---What the agent is sent for items that are ready.
 ---@param items cursor_agent.context.Item[]
 ---@return cursor_agent.Block[]?, string?
 function M.blocks(items)
@@ -452,7 +453,7 @@ function M.blocks(items)
   return blocks
 end
 
----Reads what a caller of the Lua interface gave as context: mentions, paths, or blocks.
+---Reads the `context` argument of the Lua API: mentions, paths, or blocks.
 ---@param given any
 ---@param cwd string
 ---@return cursor_agent.context.Item[]?, string?

@@ -1,11 +1,11 @@
--- Drafts: what was being written in a chat, kept for when Neovim is gone.
+-- Drafts: unsent text of a chat, kept across restarts of Neovim.
 
 local chats = require("cursor_agent.chat.registry")
 local store = require("cursor_agent.files.store")
 
 local M = {}
 
----A draft is kept when nothing was typed for this long: Neovim may be killed.
+---Save a draft once nothing was typed for this long, in case Neovim is killed.
 local DELAY_MS = 1000
 
 ---@class (exact) cursor_agent.Draft
@@ -23,7 +23,7 @@ local function directory_of(chat)
   return "dir:" .. chat.cwd
 end
 
----What was being written here when Neovim was last left.
+---The unsent text from when Neovim was last left here.
 ---@param chat cursor_agent.Chat
 ---@return cursor_agent.Draft?
 function M.read(chat)
@@ -43,8 +43,7 @@ function M.read(chat)
   end
 end
 
----Keeps a draft under the name of its session, and as that of the directory: the one that was last written there. A chat
----in which nothing is written leaves the draft of another.
+---Saves a draft for its session, and as the directory's latest. A chat without text leaves the drafts of others alone.
 ---@param chat cursor_agent.Chat
 ---@param draft cursor_agent.Draft
 function M.save(chat, draft)
@@ -72,7 +71,7 @@ end
 
 local timer ---@type uv.uv_timer_t?
 
----Keeps the drafts when nothing was typed for a while.
+---Saves the drafts once nothing was typed for a while.
 ---@param save fun()
 function M.soon(save)
   timer = timer or assert(vim.uv.new_timer())

@@ -7,13 +7,13 @@ local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_dropped")
 
----A longer text is no list of files that were dropped.
+---A longer text is not a list of dropped files.
 local MOST_BYTES = 8 * 1024
 
 ---The shortest path of an image.
 local LEAST_BYTES = 5
 
----What a terminal makes of a file that is dropped on it: quoted, with backslashes, or as an address.
+---Decodes how a terminal inserts a dropped file: quoted, with backslashes, or as a URL.
 ---@param word string
 ---@return string
 local function plain(word)
@@ -51,7 +51,7 @@ local function words(text)
   return list
 end
 
----The paths a text may be: all of it as one, or each of its words.
+---The possible paths in a text: all of it as one, or each of its words.
 ---@param text string
 ---@return string[][]
 local function readings(text)
@@ -71,7 +71,7 @@ local function readings(text)
   end, list)
 end
 
----Looks whether all of these are files, beside the editor's work.
+---Checks asynchronously whether all of these are files.
 ---@param paths string[]
 ---@param cwd string
 ---@param done fun(are: boolean)
@@ -95,7 +95,7 @@ local function all_files(paths, cwd, done)
   look(1)
 end
 
----Replaces a text that was put into the prompt by mentions of the images it names.
+---Replaces a text that was inserted into the prompt with mentions of the images it names.
 ---@param prompt cursor_agent.Prompt
 ---@param mark integer an extmark over the text
 ---@param text string
@@ -156,11 +156,12 @@ local function look(prompt, mark, text)
   try(1)
 end
 
----Looks at what is put into a prompt at once. One key types one character; what is longer was pasted or dropped.
+---Checks text that is inserted into a prompt in one piece. A key types one character; anything longer was pasted or
+---dropped.
 ---@param prompt cursor_agent.Prompt
 ---@param row integer
 ---@param col integer
----@param rows integer that were added
+---@param rows integer number of added rows
 ---@param last_col integer
 ---@param bytes integer
 function M.on_put(prompt, row, col, rows, last_col, bytes)

@@ -1,4 +1,4 @@
--- The prompts sent before, for each directory, with the pastes whose labels stand in them.
+-- The prompts sent before, for each directory, with the pastes whose labels are in them.
 
 local config = require("cursor_agent.config")
 local labels = require("cursor_agent.prompt.paste")
@@ -8,15 +8,15 @@ local M = {}
 
 ---@class (exact) cursor_agent.history.Entry
 ---@field text string
----@field pastes table<string, string>? the name under which the text of each label is kept
+---@field pastes table<string, string>? by label: the name its text is stored under
 
----@param entry string|cursor_agent.history.Entry one without pastes is its text alone
+---@param entry string|cursor_agent.history.Entry without pastes, just its text
 ---@return cursor_agent.history.Entry
 local function whole(entry)
   return type(entry) == "string" and { text = entry } or entry --[[@as cursor_agent.history.Entry]]
 end
 
----What tells two prompts apart: the same paste may have another number in another chat.
+---Identifies a prompt: the same paste may have a different number in another chat.
 ---@param entry cursor_agent.history.Entry
 ---@return string
 local function essence(entry)
@@ -33,7 +33,7 @@ end
 ---Remembers a prompt as the newest.
 ---@param cwd string
 ---@param text string
----@param pastes cursor_agent.context.Item[] those whose labels stand in it
+---@param pastes cursor_agent.context.Item[] those whose labels are in it
 ---@return cursor_agent.history.Entry[] newest last
 function M.add(cwd, text, pastes)
   local entry = { text = text } ---@type cursor_agent.history.Entry
@@ -51,13 +51,13 @@ function M.add(cwd, text, pastes)
   end)
   local list = M.list(cwd)
   if not list[#list] or essence(list[#list]) ~= essence(entry) then
-    -- It could not be kept, and is there until Neovim is left.
+    -- It could not be stored, so keep it until Neovim exits.
     list[#list + 1] = entry
   end
   return list
 end
 
----The text of an entry for a prompt that calls its pastes by other labels.
+---The text of an entry, with its pastes relabelled for this prompt.
 ---@param entry cursor_agent.history.Entry
 ---@param label_of fun(text: string): string
 ---@return string

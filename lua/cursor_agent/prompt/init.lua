@@ -16,19 +16,19 @@ local M = {}
 ---@class (partial) cursor_agent.Prompt
 ---@field buf integer
 ---@field attached cursor_agent.context.Item[]
----@field pastes cursor_agent.context.Item[] their labels stand in the text, or in that of a prompt sent before
+---@field pastes cursor_agent.context.Item[] their labels are in the text, or in that of a prompt sent before
 ---@field editing integer? number of the queued prompt being edited
----@field private now boolean? what is being sent stops the turn that runs
----@field private interrupted cursor_agent.prompt.Draft? what was being written before a queued prompt was taken back
----@field private queued table<integer, cursor_agent.context.Item[]> what is attached to the prompts that wait
+---@field private now boolean? what is being sent stops the running turn
+---@field private interrupted cursor_agent.prompt.Draft? what was being written before a queued prompt was edited
+---@field private queued table<integer, cursor_agent.context.Item[]> attachments of the queued prompts
 ---@field sending cursor_agent.prompt.Sending
----@field bar string what stands above the prompt
+---@field bar string the line above the prompt
 ---@field chat cursor_agent.Chat
 ---@field private history cursor_agent.history.Entry[]? newest last
 ---@field private kept_back cursor_agent.context.Item[]? what a slash command was sent without
 ---@field private at integer? which of them is shown
----@field private kept string? what was being written before looking through them
----@field setting boolean the text is being set by us
+---@field private kept string? what was being written before browsing them
+---@field setting boolean we are setting the text
 local Prompt = vim.tbl_extend(
   "error",
   require("cursor_agent.prompt.bar").methods,
@@ -58,7 +58,7 @@ function M.new(chat)
   bo.textwidth = 0
   bo.formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+>]\)\s\+]]
   bo.filetype = "cursoragent-prompt"
-  -- There is nothing to colour yet.
+  -- There is nothing to highlight yet.
   parsers.fence_soon(buf, function()
     if parsers.fence(buf, "markdown") then
       pcall(vim.treesitter.start, buf, "markdown")
@@ -97,7 +97,7 @@ function Prompt:set_text(text)
   self:refresh()
 end
 
----Keeps what is being written, for when Neovim is gone.
+---Saves the unsent text across restarts of Neovim.
 function Prompt:save_draft()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     return
@@ -115,7 +115,7 @@ function Prompt:save_draft()
   draft.save(self.chat, { text = text, pastes = kept })
 end
 
----The paste of this prompt that has a text, made where there is none.
+---This prompt's paste with a given text, created if needed.
 ---@param text string
 ---@return cursor_agent.context.Item
 function Prompt:paste_of(text)
@@ -129,7 +129,7 @@ function Prompt:paste_of(text)
   return paste
 end
 
----The pastes whose labels stand in a text.
+---The pastes whose labels are in a text.
 ---@private
 ---@param text string
 ---@return cursor_agent.context.Item[]
@@ -173,7 +173,7 @@ function Prompt:has(label)
   return false
 end
 
----Attaches something to the prompt; what has the same name was taken earlier and makes way.
+---Attaches something to the prompt, replacing an earlier attachment of the same name.
 ---@param item cursor_agent.context.Item
 function Prompt:attach(item)
   local place = #self.attached + 1
@@ -190,7 +190,7 @@ function Prompt:detach(index)
   self:refresh()
 end
 
----What is attached and not on its way yet.
+---What is attached and not being sent yet.
 ---@return cursor_agent.context.Item[]
 function Prompt:unsent()
   local items = vim.list_slice(self.attached)
@@ -200,7 +200,7 @@ function Prompt:unsent()
   return items
 end
 
----Takes something away that is attached.
+---Removes an attachment.
 ---@param item cursor_agent.context.Item
 function Prompt:forget(item)
   for _, list in ipairs({ self.attached, self.interrupted and self.interrupted.attached or {} }) do
@@ -214,7 +214,7 @@ function Prompt:forget(item)
   self:refresh()
 end
 
----Takes note of what is queued now. One that is being edited may have been sent meanwhile.
+---Handles a change of the queue. A prompt that is being edited may have been sent meanwhile.
 ---@param status cursor_agent.Status
 function Prompt:on_status(status)
   local waits = false

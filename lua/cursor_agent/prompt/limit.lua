@@ -1,4 +1,4 @@
--- How much of something is attached to a prompt, and the words that say what was cut.
+-- How much of something is attached to a prompt, and the words for what was cut.
 
 local fences = require("cursor_agent.render.fence")
 local format = require("cursor_agent.render.format")
@@ -16,7 +16,7 @@ local function counted(n)
   return (text:gsub("^,", ""))
 end
 
----The lines that fit, and what that is of all of them; no words where nothing was cut. A line that is too long alone is cut.
+---The lines that fit, and words for what was cut, if anything. A single line that is too long is cut.
 ---@param lines string[]
 ---@param side "first"|"last" which end is kept
 ---@param what string what a line is: "line", "entry"
@@ -33,7 +33,7 @@ function M.lines(lines, side, what, many)
   end
   if #lines > 0 and #kept == 0 then
     local line = lines[at]
-    -- In whole characters: what would be half of one is left out.
+    -- At a character boundary.
     local part = side == "first" and line:sub(1, M.BYTES + vim.str_utf_start(line, M.BYTES + 1))
       or line:sub(#line - M.BYTES + 1 + vim.str_utf_end(line, #line - M.BYTES))
     return { part }, ("%s %s of %s"):format(side, format.bytes(#part), format.bytes(#table.concat(lines, "\n")))
@@ -51,7 +51,7 @@ function M.lines(lines, side, what, many)
   return kept, ("%s %s of %s %s"):format(side, counted(#kept), counted(#lines), #lines == 1 and what or many)
 end
 
----Text as a fenced block that its own fences cannot close.
+---Text as a fenced block that fences inside it cannot close.
 ---@param lines string[]
 ---@param language string
 ---@return string
@@ -60,9 +60,9 @@ function M.fenced(lines, language)
   return ("%s%s\n%s\n%s"):format(fence, language, table.concat(lines, "\n"), fence)
 end
 
----An attachment of lines that are taken now, with what was cut in its name and in its text.
+---An attachment of lines read now; its name and its text say what was cut.
 ---@param name string `@quickfix`
----@param title string what the agent reads above it
+---@param title string the agent's heading for it
 ---@param lines string[]
 ---@param side "first"|"last"
 ---@param what string

@@ -1,17 +1,17 @@
--- The files of a workspace, which the library lists and matches off the main thread; what begins with a word comes first.
+-- The files of a workspace, listed and matched by the library off the main thread; prefix matches come first.
 
 local bridge = require("cursor_agent.bridge")
 
 local M = {}
 
----The files of a directory, as far as they are known; they are listed in the background.
+---The files of a directory known so far; listing continues in the background.
 ---@param cwd string
 ---@return string[]
 function M.files(cwd)
   return bridge.files(cwd) or {}
 end
 
----What begins with a word first, in either case; else in the order it has. Neovim's own order prefers the case as typed, so
+---Sorts prefix matches first, ignoring case; otherwise keeps the order. Neovim's own order prefers the typed case, so
 ---that `re` would find greet.sh before README.md.
 ---@generic T
 ---@param list T[]
@@ -29,7 +29,7 @@ function M.beginnings_first(list, word, text_of)
   return vim.list_extend(first, rest)
 end
 
----The files that fit a word, best first.
+---The files that match a word, best first.
 ---@param cwd string
 ---@param word string
 ---@param max integer

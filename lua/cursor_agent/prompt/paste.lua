@@ -1,4 +1,4 @@
--- Large pastes in a prompt: each becomes an attachment whose label stands in the text.
+-- Large pastes in a prompt: each becomes an attachment whose label is in the text.
 
 local config = require("cursor_agent.config")
 local dropped = require("cursor_agent.prompt.dropped")
@@ -6,16 +6,16 @@ local format = require("cursor_agent.render.format")
 
 local M = {}
 
----A large paste comes in pieces; it is taken as one when nothing more has come for this long.
+---A large paste arrives in pieces; treat it as complete once nothing has come for this long.
 local QUIET_MS = 60
 
----Lines of a line too long, the other form a large paste can take.
+---A paste of few but very long lines is large too.
 local LARGE_BYTES = 8000
 
----What a paste is called in the text, as a pattern.
+---Pattern of a paste's label in the text.
 M.LABEL = "%[paste %d+: %d+ lines?%]"
 
----A paste as an attachment, with the label that stands in the text.
+---A paste as an attachment, with its label for the text.
 ---@param lines string[]
 ---@param number integer
 ---@return cursor_agent.context.Item
@@ -33,9 +33,9 @@ function M.item(lines, number)
   }
 end
 
----Whether so much more text than before is a large paste.
----@param old string[] the lines that stood there
----@param new string[] those that stand there now
+---Whether the added text is a large paste.
+---@param old string[] the previous lines
+---@param new string[] the current lines
 ---@param limit integer lines
 ---@return boolean
 local function is_large(old, new, limit)
@@ -49,10 +49,10 @@ local function is_large(old, new, limit)
   return #new - #old >= limit or bytes > LARGE_BYTES
 end
 
----How many bytes of the first line stood before what was pasted, and how many of the last line after it.
----@param old string[] the lines that stood there
----@param lines string[] those that stand there now
----@param col integer? where in the first line the paste begins, where that is known
+---How many bytes of the first line were before the pasted text, and how many of the last line after it.
+---@param old string[] the previous lines
+---@param lines string[] the current lines
+---@param col integer? where in the first line the paste begins, if known
 ---@return integer head
 ---@return integer tail
 local function around(old, lines, col)
@@ -64,7 +64,7 @@ local function around(old, lines, col)
       return col, #rest
     end
   end
-  -- Else what both have in common, in whole characters.
+  -- Otherwise their common prefix and suffix, in whole characters.
   local head, tail = 0, 0
   while head < #before and before:byte(head + 1) == first:byte(head + 1) do
     head = head + 1
@@ -81,12 +81,12 @@ local function around(old, lines, col)
   return head, tail
 end
 
----Turns pasted lines into an attachment whose name stands in the text instead.
+---Turns pasted lines into an attachment, with its label in the text instead.
 ---@param prompt cursor_agent.Prompt
 ---@param first integer
----@param old string[] the lines that stood there
----@param count integer lines that stand there now
----@param col integer? where in the first line it begins, where that is known
+---@param old string[] the previous lines
+---@param count integer number of current lines
+---@param col integer? where in the first line it begins, if known
 local function collapse(prompt, first, old, count, col)
   local tree = vim.api.nvim_buf_call(prompt.buf, vim.fn.undotree)
   if tree.seq_cur ~= tree.seq_last then
@@ -95,7 +95,7 @@ local function collapse(prompt, first, old, count, col)
   end
   local lines = vim.api.nvim_buf_get_lines(prompt.buf, first, first + count, false)
   if #lines ~= count or not is_large(old, lines, config.get().prompt.paste_lines) then
-    -- It was taken away meanwhile.
+    -- It was removed meanwhile.
     return
   end
   local head, tail = around(old, lines, col)
@@ -118,7 +118,7 @@ local function collapse(prompt, first, old, count, col)
   prompt:refresh()
 end
 
----Looks for pastes in what is put into a prompt.
+---Watches for pastes into a prompt.
 ---@param prompt cursor_agent.Prompt
 function M.watch(prompt)
   local shown = { "" } ---@type string[] the lines as last seen, to tell what a paste added
@@ -133,7 +133,7 @@ function M.watch(prompt)
       shown = vim.list_extend(lines, shown, last + 1)
       local limit = config.get().prompt.paste_lines
       if prompt.setting or limit == 0 then
-        -- Sent, or replaced by another text: what was pasted is not there any more.
+        -- Sent, or replaced with another text: the pasted text is no longer there.
         pending = nil
         return
       end

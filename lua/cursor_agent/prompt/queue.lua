@@ -1,4 +1,4 @@
--- The prompts that wait for the running turn to end: a list to edit, reorder and send from.
+-- The prompts queued until the running turn ends: a list to edit, reorder and send from.
 
 local format = require("cursor_agent.render.format")
 local bridge = require("cursor_agent.bridge")
@@ -39,7 +39,7 @@ local function draw(chat)
   end
 end
 
----Above the prompt: a window of its own, or a float over the end of a chat that is one.
+---Above the prompt: a split, or a float over the end of a chat that is itself a float.
 ---@param chat cursor_agent.Chat
 ---@return vim.api.keyset.win_config
 local function place(chat)
@@ -102,7 +102,7 @@ function M.open(chat)
   return true
 end
 
----Shows the queue as it is now, where it is shown.
+---Updates the queue if it is shown.
 ---@param chat cursor_agent.Chat
 function M.refresh(chat)
   if buffers[chat.key] then
@@ -120,7 +120,7 @@ function M.close(chat)
     pcall(vim.api.nvim_win_close, win, true)
   end
   if back then
-    -- A key meant for the list, when it closes by itself, is not to reach the chat.
+    -- When the list closes by itself, a key meant for it must not reach the chat.
     vim.api.nvim_set_current_win(back)
   end
   return true

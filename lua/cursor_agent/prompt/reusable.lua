@@ -1,4 +1,4 @@
--- Prompts people use again: the `prompts` option and the files of `.cursor/commands`, offered after `/` and sent as their text.
+-- Reusable prompts: the `prompts` option and the files in `.cursor/commands`, offered after `/` and sent as their text.
 
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
@@ -6,13 +6,13 @@ local regular = require("cursor_agent.files.regular")
 
 local M = {}
 
----A larger file is not sent: it is no prompt.
+---A larger file is not a prompt, and is not sent.
 local MOST_BYTES = 256 * 1024
 
 ---@alias cursor_agent.reusable.From "project"|"user"|"prompts"
 
 ---@class (exact) cursor_agent.Reusable
----@field name string what follows the slash; `project:name` where another one has that name
+---@field name string what follows the slash; `project:name` if another one has that name
 ---@field bare string the name alone
 ---@field from cursor_agent.reusable.From
 ---@field about string
@@ -45,7 +45,7 @@ local function read(path)
   return known[path].text
 end
 
----The text of a file without the block of settings some begin with, and the description in that.
+---The text of a file without its front matter, and the description from that.
 ---@param text string
 ---@return string text
 ---@return string? description
@@ -88,7 +88,7 @@ local function add_files(dir, from, list)
   end
 end
 
----All there are for a directory: the project's, the user's, and those of the options.
+---All reusable prompts for a directory: the project's, the user's, and those of the options.
 ---@param cwd string
 ---@param commands cursor_agent.SlashCommand[]? those of the agent, which keep their names
 ---@return cursor_agent.Reusable[]
@@ -124,8 +124,8 @@ function M.list(cwd, commands)
   return list
 end
 
----What is sent for a text that begins with the name of such a prompt: its text, with the rest of the line and of the prompt
----in place of `$ARGUMENTS`, or at its end. Nothing where it is none.
+---What is sent for a text that begins with the name of such a prompt: its text, with the rest of the line and of the
+---prompt in place of `$ARGUMENTS`, or at its end. Nil if there is no such prompt.
 ---@param text string
 ---@param cwd string
 ---@param commands cursor_agent.SlashCommand[]?

@@ -1,4 +1,4 @@
--- Prompts on their way to the agent: handed over in the order they were sent, each once its attachments are ready.
+-- Prompts being sent: passed to the library in order, each once its attachments are ready.
 
 local context = require("cursor_agent.prompt.context")
 local bridge = require("cursor_agent.bridge")
@@ -10,12 +10,12 @@ local M = {}
 ---@field text string
 ---@field items cursor_agent.context.Item[] what is attached, mentions included
 ---@field attached cursor_agent.context.Item[] without the mentions
----@field editing integer? the queued prompt this takes the place of
----@field now boolean? it stops the turn that runs
+---@field editing integer? the queued prompt this replaces
+---@field now boolean? it stops the running turn
 ---@field came_back fun(outgoing: cursor_agent.prompt.Outgoing)? what to do with one that could not be sent
 
 ---@class cursor_agent.prompt.Sending
----@field held cursor_agent.prompt.Outgoing[] that wait for an attachment, oldest first
+---@field held cursor_agent.prompt.Outgoing[] waiting for an attachment, oldest first
 ---@field private chat cursor_agent.Chat
 local Sending = {}
 Sending.__index = Sending
@@ -26,7 +26,7 @@ function M.new(chat)
   return setmetatable({ held = {}, chat = chat }, Sending)
 end
 
----Stops the turn and sends a queued prompt next. One that is not queued any more is on its way.
+---Stops the turn and sends a queued prompt next. If it is no longer queued, it is already being sent.
 ---@param key cursor_agent.Key
 ---@param number integer
 function M.jump_queue(key, number)
@@ -71,7 +71,7 @@ function Sending:hand_over(outgoing)
   return number, trouble
 end
 
----What the oldest outgoing that waits is waiting for.
+---What the oldest waiting prompt is waiting for.
 ---@return string
 function Sending:waits_for()
   for _, item in ipairs(self.held[1] and self.held[1].items or {}) do
@@ -82,7 +82,7 @@ function Sending:waits_for()
   return "an attachment"
 end
 
----Works on the oldest outgoing that waits, then on the next one.
+---Handles the oldest waiting prompt, then the next one.
 ---@private
 function Sending:work_off()
   local outgoing = self.held[1]
@@ -106,9 +106,9 @@ function Sending:work_off()
   end)
 end
 
----Sends a prompt at once, or as soon as its attachments are ready and those before it are sent.
+---Sends a prompt now, or as soon as its attachments are ready and those before it are sent.
 ---@param outgoing cursor_agent.prompt.Outgoing
----@return integer? number of the prompt; 0 while it is on its way
+---@return integer? number of the prompt; 0 while it is not sent yet
 ---@return string?
 function Sending:send(outgoing)
   if #self.held == 0 and not context.takes_time(outgoing.items) then

@@ -2,7 +2,7 @@
 
 local M = {}
 
----The command a prompt is, without its slash.
+---The slash command in a prompt, without its slash.
 ---@param text string
 ---@param status cursor_agent.Status
 ---@return string?
@@ -18,7 +18,7 @@ function M.command(text, status)
       return name
     end
   end
-  -- An agent names its commands once its session is there; until then any may be one.
+  -- An agent lists its commands once its session has started; until then any word may be one.
   if #commands == 0 and status.state ~= "idle" and status.state ~= "running" and status.state ~= "waiting" then
     return name
   end

@@ -1,11 +1,11 @@
--- What `@` names beside files and the code window: the quickfix list, a terminal's last output, a symbol, a web address.
+-- What `@` names besides files and the code window: the quickfix list, a terminal's last output, a symbol, a URL.
 
 local format = require("cursor_agent.render.format")
 local limit = require("cursor_agent.prompt.limit")
 
 local M = {}
 
----A longer address is not attached: half of one leads elsewhere.
+---Longer URLs are not attached: half a URL leads elsewhere.
 local URL_BYTES = 2048
 
 ---@type table<string, string> by the letter the list has
@@ -61,7 +61,7 @@ function M.terminal()
   if not buf then
     return nil, "no terminal in this Neovim; :terminal opens one"
   end
-  -- A terminal's lines end in blanks, and below what was printed they are empty.
+  -- A terminal's lines end in blanks, and those below its output are empty.
   local count = vim.api.nvim_buf_line_count(buf)
   local last = count
   while last > 0 and vim.api.nvim_buf_get_lines(buf, last - 1, last, false)[1]:match("^%s*$") do
@@ -86,7 +86,7 @@ function M.terminal()
   )
 end
 
----The lines of a symbol: of the code window's buffer or, where a language server finds it, of the workspace.
+---The lines of a symbol in the code window's buffer or, if a language server finds it, in the workspace.
 ---@param name string
 ---@param cwd string
 ---@param lines_of fun(path: string, first: integer, last: integer): string[]?
@@ -146,7 +146,7 @@ function M.is_url(mention)
   return mention:find("^https?://[^%s/]") ~= nil
 end
 
----A web address: the agent is told of it, nothing is fetched here.
+---A URL: only passed to the agent, nothing is fetched here.
 ---@param url string
 ---@return cursor_agent.context.Item?, string?
 function M.url(url)

@@ -1,4 +1,4 @@
--- Sends a prompt or queues it, takes back one that could not be sent, and edits one that is queued.
+-- Sends or queues a prompt, takes back one that could not be sent, and edits a queued one.
 
 local bridge = require("cursor_agent.bridge")
 local config = require("cursor_agent.config")
@@ -11,7 +11,7 @@ local slash = require("cursor_agent.prompt.slash")
 ---@class (partial) cursor_agent.Prompt
 local Prompt = {}
 
----Comments for the agent that wait: they go with the next prompt, however it is sent.
+---Unsent comments for the agent: they are attached to the next prompt, however it is sent.
 ---@return cursor_agent.context.Item[]
 function Prompt:comments()
   return vim.tbl_filter(function(item)
@@ -19,7 +19,7 @@ function Prompt:comments()
   end, self:unsent())
 end
 
----Sends a text that was not written here, with the comments that wait.
+---Sends a text that was not written here, with the unsent comments.
 ---@param text string
 ---@param items cursor_agent.context.Item[]
 ---@return integer?, string?
@@ -42,9 +42,9 @@ end
 ---Sends text with what is attached, or queues it while a turn runs.
 ---@param text string
 ---@param items cursor_agent.context.Item[]
----@param editing? integer the queued prompt this takes the place of
+---@param editing? integer the queued prompt this replaces
 ---@param came_back? fun(outgoing: cursor_agent.prompt.Outgoing) what to do when it turns out later that it cannot be sent
----@return integer? number of the prompt; 0 while it is on its way
+---@return integer? number of the prompt; 0 while it is not sent yet
 ---@return string?
 function Prompt:submit(text, items, editing, came_back)
   local ready, why = bridge.load()
@@ -54,7 +54,7 @@ function Prompt:submit(text, items, editing, came_back)
   if vim.trim(text) == "" and #items == 0 then
     return nil, "nothing to send"
   end
-  -- The library may know more commands than were told here yet.
+  -- The library may know more commands than have been drained so far.
   local status = bridge.status(self.chat.key) or self.chat.status
   local expanded, no_text = reusable.expand(text, self.chat.cwd, status.commands)
   if no_text then
@@ -87,7 +87,7 @@ function Prompt:submit(text, items, editing, came_back)
   })
 end
 
----Sends a slash command as the whole prompt. Pastes become a part of it, what else was to be attached stays for the next one.
+---Sends a slash command as the whole prompt. Pastes become part of it; other attachments stay for the next one.
 ---@private
 ---@param command string
 ---@param text string
@@ -141,7 +141,7 @@ function Prompt:submit_command(command, text, items, editing, came_back)
   return number
 end
 
----Notes what is attached to a prompt that was handed over, which may have to wait.
+---Records the attachments of a prompt that was passed on, which may be queued.
 ---@param number integer
 ---@param items cursor_agent.context.Item[]
 function Prompt:note_queued(number, items)
@@ -164,7 +164,7 @@ function Prompt:take_back(outgoing)
   self:set_text(outgoing.text)
 end
 
----Sends what is written, or the first prompt that is queued, and stops the turn that runs.
+---Sends the current text, or else the first queued prompt, and stops the running turn.
 ---@return integer?, string?
 function Prompt:send_now()
   if vim.trim(self:text()) ~= "" or #self.attached > 0 or self.editing then
@@ -181,7 +181,7 @@ function Prompt:send_now()
   return sent and first.id or nil, why
 end
 
----Sends what is written.
+---Sends the current text.
 ---@return integer?, string?
 function Prompt:send()
   require("cursor_agent.completion").close()
@@ -213,7 +213,7 @@ function Prompt:send()
   return number
 end
 
----Takes a queued prompt back into the buffer to edit it. What was being written comes back afterwards.
+---Moves a queued prompt back into the buffer to edit it. The current text comes back afterwards.
 ---@param number integer
 ---@param text string
 function Prompt:edit_queued(number, text)

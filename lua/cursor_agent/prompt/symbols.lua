@@ -1,4 +1,4 @@
--- Functions, types and the like in the code window's buffer, for `@symbol:`: from a language server, or tree-sitter.
+-- Functions, types and the like in the code window's buffer, for `@symbol:`, from a language server or tree-sitter.
 
 local M = {}
 
@@ -9,13 +9,13 @@ local M = {}
 ---@field first integer
 ---@field last integer
 
----A language server that has not answered after this long is not waited for.
+---How long to wait for a language server's answer.
 local LSP_MS = 5000
 
 local DOCUMENT = "textDocument/documentSymbol" ---@type "textDocument/documentSymbol"
 local WORKSPACE = "workspace/symbol" ---@type "workspace/symbol"
 
----Asks the language servers of a buffer, and calls back once with what they found. Nothing waits for them.
+---Asks a buffer's language servers, and calls back once with what they found. Does not block.
 ---@param buf integer
 ---@param method "textDocument/documentSymbol"|"workspace/symbol"
 ---@param params table
@@ -48,7 +48,7 @@ local function ask(buf, method, params, done)
             kind = tostring(vim.lsp.protocol.SymbolKind[one.kind] or ""),
             path = file,
             first = range.start.line + 1,
-            -- A range that ends before the first column ends with the line above.
+            -- A range that ends before the first column ends on the line above.
             last = range["end"].line
               + (range["end"].character == 0 and range["end"].line > range.start.line and 0 or 1),
           }
@@ -71,14 +71,14 @@ local function serves(buf, method)
 end
 
 ---@class (exact) cursor_agent.symbols.Known
----@field tick integer the buffer's `changedtick` they are of
+---@field tick integer the buffer's `changedtick` they belong to
 ---@field list cursor_agent.Symbol[]
----@field asked integer? the tick they were last asked for
+---@field asked integer? the tick they were last requested for
 
 ---@type table<integer, cursor_agent.symbols.Known> what the language servers said of each buffer
 local known = {}
 
----What the language servers said of a buffer, which is asked for where it has changed since.
+---A buffer's symbols from language servers, requested again if it has changed since.
 ---@param buf integer
 ---@return cursor_agent.Symbol[]
 local function from_lsp(buf)
@@ -101,7 +101,7 @@ local function from_lsp(buf)
   return one.list
 end
 
----Node types that define something, in the grammars at large.
+---Parts of node type names that mean a definition, across grammars.
 local DEFINES = { "function", "method", "class", "struct", "enum", "interface", "trait", "impl", "module", "type" }
 
 ---@param buf integer
@@ -150,7 +150,7 @@ local function from_tree(buf, path)
   return found
 end
 
----The code window's buffer, where it has a file.
+---The code window's buffer, if it has a file.
 ---@return integer? buf
 ---@return string path
 local function code_buffer()
@@ -160,7 +160,7 @@ local function code_buffer()
   return path ~= "" and buf or nil, path
 end
 
----The symbols of the code window's buffer, as far as they are known: while a language server is asked, from tree-sitter.
+---The symbols of the code window's buffer known so far: from tree-sitter while a language server is being asked.
 ---@return cursor_agent.Symbol[]
 function M.list()
   local buf, path = code_buffer()
@@ -171,7 +171,7 @@ function M.list()
   return #found > 0 and found or from_tree(buf, path)
 end
 
----Whether finding a symbol takes its time: a language server is asked.
+---Whether finding a symbol takes time because a language server is asked.
 ---@return boolean
 function M.asks()
   local buf = code_buffer()

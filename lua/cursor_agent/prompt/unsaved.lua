@@ -1,4 +1,4 @@
--- The unsaved text of the workspace, which an agent that reads the disk does not see: saved or attached on request.
+-- The workspace's unsaved text, which an agent that reads the disk does not see: saved or attached on request.
 
 local conflicts = require("cursor_agent.files.conflicts")
 local context = require("cursor_agent.prompt.context")
@@ -7,7 +7,7 @@ local notify = require("cursor_agent.notify")
 ---@class (partial) cursor_agent.Prompt
 local Prompt = {}
 
----A modified buffer of more is not attached as text: no agent could read that much.
+---Larger modified buffers are not attached as text: no agent could read that much.
 local UNSAVED_BYTES = 10 * 1024 * 1024
 
 ---Modified buffers of the workspace: an agent that reads the disk does not see what is in them.
@@ -30,7 +30,7 @@ function Prompt:save_unsaved()
   local failed = {} ---@type string[]
   for _, buf in ipairs(self:unsaved()) do
     if conflicts.has(buf) then
-      -- Neovim would ask, in the middle of it all, whether to write over what the agent wrote.
+      -- Neovim would ask in the middle of this whether to overwrite what the agent wrote.
       local name = vim.fs.basename(vim.api.nvim_buf_get_name(buf))
       failed[#failed + 1] = ("%s was changed by the agent too: :CursorAgent conflicts"):format(name)
     else
@@ -52,7 +52,7 @@ function Prompt:save_unsaved()
   return true
 end
 
----The text of the modified buffers, as attachments. The user is told of those too large for that.
+---The text of the modified buffers, as attachments. Tells the user about those that are too large.
 ---@private
 ---@return cursor_agent.context.Item[]
 function Prompt:unsaved_items()

@@ -1,4 +1,4 @@
--- Buffers of files under review: tells the library what they have and what is typed into them.
+-- Buffers of files under review: tells the library what they contain and what is typed into them.
 
 local loaded = require("cursor_agent.files.loaded")
 local bridge = require("cursor_agent.bridge")
@@ -46,7 +46,7 @@ function M.path(buf)
   end
 end
 
----Runs something that changes the lines of a buffer and is no typing of the user's.
+---Runs something that changes a buffer's lines without counting as the user's typing.
 ---@generic T
 ---@param buf integer
 ---@param work fun(): T
@@ -111,7 +111,7 @@ local function attach(buf, path)
   })
 end
 
----Does what is left to be told of a long buffer, one after the other.
+---Reports what is pending about a long buffer, one item after the other.
 ---@param buf integer
 ---@param path string
 local function go_on(buf, path)
@@ -130,10 +130,11 @@ local function go_on(buf, path)
   M.on_typed(path)
 end
 
----Tells something of a long buffer when all before it is told. What is typed meanwhile is told afterwards, as a whole.
+---Reports something about a long buffer after everything before it. What is typed meanwhile is reported afterwards, as
+---a whole.
 ---@param buf integer
 ---@param path string
----@param work fun() goes on when it is done
+---@param work fun() continues when it is done
 local function tell_later(buf, path, work)
   local begun = telling[buf] ~= nil
   telling[buf] = telling[buf] or {}
@@ -143,7 +144,7 @@ local function tell_later(buf, path, work)
   end
 end
 
----Tells the text a long buffer has, which is the user's doing, until it stays the same meanwhile.
+---Reports a long buffer's text as the user's work, until it no longer changes meanwhile.
 ---@param buf integer
 ---@param path string
 local function tell_text(buf, path)
@@ -169,16 +170,16 @@ local function tell_text(buf, path)
 end
 
 ---@class (exact) cursor_agent.review.Took
----@field state string the state of the file the buffer has taken in
----@field bytes string? what the file has
----@field before string? what the buffer had just before; of a long one only what is mixed
----@field hunks cursor_agent.merge.Hunk[]? what became of that, where there are unsaved lines
+---@field state string the state of the file that the buffer has taken in
+---@field bytes string? the file's content
+---@field before string? the buffer's text just before; for a long one only if mixed
+---@field hunks cursor_agent.merge.Hunk[]? what was applied to it, if there are unsaved lines
 ---@field same boolean? the buffer took in none of it
----@field author { key: cursor_agent.Key, turn: integer }? whose doing it is, where it is an agent's
----@field mixed boolean? the file has lines by that which were not saved before
+---@field author { key: cursor_agent.Key, turn: integer }? the agent and turn that made the change, if known
+---@field mixed boolean? the file now has lines that were unsaved before
 
----A buffer has taken in what its file has become, or was read: the library hears so at once, in the order in which things
----happen to the buffer.
+---A buffer has taken in its file's new content, or was read: reports it immediately, in the order things happen to the
+---buffer.
 ---@param buf integer
 ---@param took cursor_agent.review.Took
 function M.took(buf, took)
@@ -187,7 +188,7 @@ function M.took(buf, took)
     return
   end
   if files[buf] and files[buf] ~= path then
-    -- What it had was of another file: no agent made this one of that.
+    -- Its previous text was of another file, so no agent made this from that.
     took = { state = took.state, bytes = took.bytes }
     loaded.forget(buf)
   end
@@ -236,7 +237,7 @@ function M.took(buf, took)
   end)
 end
 
----A buffer has what its file had when it was read or written last, and perhaps unsaved lines.
+---A buffer has what its file had when it was last read or written, and perhaps unsaved lines.
 ---@param path string
 ---@return integer? buf
 function M.sync(path)
@@ -254,7 +255,7 @@ function M.sync(path)
   return buf
 end
 
----Whether the library knows what a buffer has, so that its hunks are where the library says.
+---Whether the library knows a buffer's text, so that its hunks are where the library says.
 ---@param buf integer
 ---@param path string
 ---@return boolean
@@ -263,7 +264,7 @@ function M.in_step(buf, path)
   return has == true and told[buf] == path and vim.uv.fs_stat(path) ~= nil
 end
 
----The files that buffers have, for a prompt that is about to be sent.
+---The files open in buffers, for a prompt that is about to be sent.
 ---@return string[]
 function M.open_files()
   local paths = {} ---@type string[]

@@ -1,4 +1,4 @@
--- `:CursorAgent checkpoint`: files as they were before a prompt, listed, compared and brought back.
+-- `:CursorAgent checkpoint`: files as they were before a prompt, listed, compared and restored.
 
 local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
@@ -34,7 +34,7 @@ local function unsaved()
   return paths
 end
 
----Brings files back to what they were at a checkpoint.
+---Restores files to a checkpoint.
 ---@param id string
 ---@param opts? { files: string[]?, force: boolean? }
 ---@return { restored: string[], kept: string[] }?
@@ -78,7 +78,7 @@ function M.restore(id, opts)
     local buf = buffers.find(path)
     if buf then
       if opts.force and vim.bo[buf].modified then
-        -- The user chose the file of then; the text of now stays in the undo history.
+        -- The user chose the old file; the current text stays in the undo history.
         vim.bo[buf].modified = false
       end
       require("cursor_agent.files").changed(buf, { quietly = true })
@@ -123,7 +123,7 @@ local function tell(id, done, failed)
   notify.notify(text, #failed > 0 and "warn" or "info")
 end
 
----Of a checkpoint, this much of its prompt and this many of its files are shown in the list.
+---How much of a checkpoint's prompt, and how many of its files, the list shows.
 local PROMPT_CHARS, NAMED_FILES = 60, 3
 
 ---@param point cursor_agent.Checkpoint
@@ -144,7 +144,7 @@ local function label(point)
   )
 end
 
----Shows in a tab page what going back would change.
+---Shows in a tab page what restoring would change.
 ---@param id string
 ---@return boolean?, string?
 function M.preview(id)
@@ -177,7 +177,7 @@ function M.preview(id)
   return true
 end
 
----Lets the user choose files of a checkpoint, one after the other, and restores them: also those they changed since.
+---Lets the user choose files of a checkpoint one by one, and restores them, including those changed since.
 ---@param point cursor_agent.Checkpoint
 ---@return boolean?, string?
 local function choose_files(point)
@@ -227,7 +227,7 @@ local function choose_files(point)
   return true
 end
 
----Asks whether to go back to a checkpoint, in all or some of its files, or to look at it first.
+---Asks whether to restore a checkpoint, in all or some of its files, or to preview it first.
 ---@param point cursor_agent.Checkpoint
 local function offer(point)
   vim.ui.select({ "Restore the files", "Show the difference", "Restore some of the files…" }, {
@@ -244,7 +244,7 @@ local function offer(point)
   end)
 end
 
----The state of the files before a prompt: its own checkpoint, or that of the next one whose turn changed something.
+---The state of the files before a prompt: its own checkpoint, or the next one whose turn changed something.
 ---@param points cursor_agent.Checkpoint[] newest first
 ---@param entry cursor_agent.Entry
 ---@return cursor_agent.Checkpoint?
@@ -258,14 +258,14 @@ local function before(points, entry)
   if found and found.at == entry.started_ms then
     return found
   end
-  -- A conversation that was loaded has other times: its prompts are known by their words.
+  -- A loaded conversation has different times, so match prompts by their text.
   local same = vim.tbl_filter(function(point)
     return point.prompt ~= "" and vim.startswith(entry.text, point.prompt)
   end, points)
   return #same == 1 and same[1] or found
 end
 
----Offers to go back to the files before the prompt under the cursor of the chat.
+---Offers to restore the files from before the prompt under the chat's cursor.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.before_prompt(chat)
@@ -292,7 +292,7 @@ function M.before_prompt(chat)
   return true
 end
 
----Lets the user choose a checkpoint, look at it, and go back to it.
+---Lets the user choose a checkpoint, preview it, and restore it.
 ---@param chat cursor_agent.Chat
 ---@return boolean?, string?
 function M.choose(chat)
@@ -314,7 +314,7 @@ function M.choose(chat)
   return true
 end
 
----Goes back to a checkpoint and says what came of it.
+---Restores a checkpoint and reports the result.
 ---@param id string
 ---@param force boolean
 ---@param files string[]? only these

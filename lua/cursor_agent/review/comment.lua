@@ -1,4 +1,4 @@
--- Comments on code for the agent: collected with the next prompt, shown at their lines until it is sent.
+-- Comments on code for the agent: attached to the next prompt, shown at their lines until it is sent.
 
 local chats = require("cursor_agent.chat.registry")
 local context = require("cursor_agent.prompt.context")
@@ -10,7 +10,7 @@ local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_comments")
 
----Of a comment, so much is shown at its line and above the prompt.
+---How much of a comment is shown at its line and above the prompt.
 local SHOWN_CHARS = { line = 60, label = 24 }
 
 ---@class (exact) cursor_agent.review.Comment
@@ -19,8 +19,8 @@ local SHOWN_CHARS = { line = 60, label = 24 }
 ---@field first integer
 ---@field last integer
 ---@field code string[] the lines, as they were last seen
----@field removed string[]? what stood there before the agent's change, if it is about one
----@field only_removed boolean? nothing came in its place
+---@field removed string[]? what was there before the agent's change, if it is about one
+---@field only_removed boolean? nothing replaced it
 ---@field mark integer? where it is shown
 
 ---@type table<cursor_agent.review.Comment, boolean> those that are shown
@@ -34,7 +34,7 @@ local function remove_mark(comment)
   comment.mark = nil
 end
 
----Takes note of where the lines of a comment are by now, and of what they say.
+---Updates a comment's line numbers and lines.
 ---@param comment cursor_agent.review.Comment
 local function look(comment)
   if not vim.api.nvim_buf_is_loaded(comment.buf) then
@@ -77,7 +77,7 @@ local function show(comment)
   })
 end
 
----The comments that wait to be sent, with the prompt they wait in.
+---The unsent comments, with the prompt they are attached to.
 ---@return { prompt: cursor_agent.Prompt, item: cursor_agent.context.Item, comment: cursor_agent.review.Comment }[]
 local function waiting()
   local list = {} ---@type { prompt: cursor_agent.Prompt, item: cursor_agent.context.Item, comment: cursor_agent.review.Comment }[]
@@ -91,7 +91,7 @@ local function waiting()
   return list
 end
 
----Shows the comments that wait to be sent, and no others.
+---Shows exactly the unsent comments.
 function M.sync()
   local still = {} ---@type table<cursor_agent.review.Comment, boolean>
   for _, one in ipairs(waiting()) do
@@ -119,7 +119,7 @@ local function place(comment, cwd)
   return short, span
 end
 
----What the agent is told.
+---What is sent to the agent.
 ---@param comment cursor_agent.review.Comment
 ---@param cwd string
 ---@return string
@@ -154,7 +154,7 @@ local function item_of(comment, chat)
   local label = ("%s:%s “%s”"):format(short, span, format.first_line(comment.text, SHOWN_CHARS.label))
   local plain, number = label, 1
   while chat.prompt:has(label) do
-    -- The same words about the same line, of which more follow.
+    -- One of several comments with the same words on the same line.
     number = number + 1
     label = ("%s (%d)"):format(plain, number)
   end
@@ -200,7 +200,7 @@ local function on_lines(buf, first, last)
   end, waiting())
 end
 
----Takes the comments on some lines away.
+---Removes the comments on some lines.
 ---@param buf integer
 ---@param first integer
 ---@param last integer
@@ -248,8 +248,8 @@ local function add(buf, first, last, text, hunk)
   return true
 end
 
----Comments on lines of the current buffer. Without a text it is asked for; one that is there can be changed.
----@param first integer? the cursor's line, or the change it is in, unless given
+---Comments on lines of the current buffer. Asks for the text if none is given; an existing comment can be edited.
+---@param first integer? default: the cursor's line, or the change it is in
 ---@param last integer?
 ---@param text string?
 ---@return boolean?, string?
@@ -284,7 +284,7 @@ function M.here(first, last, text)
   return true
 end
 
----Comments on a change from the list of them, whose file may not be open yet.
+---Comments on a change from the list, whose file may not be open yet.
 ---@param hunk cursor_agent.ReviewHunk
 ---@return boolean?, string?
 function M.on_hunk(hunk)
@@ -307,7 +307,7 @@ vim.api.nvim_create_autocmd("BufReadPost", {
   callback = vim.schedule_wrap(M.sync),
 })
 
--- What is attached to a prompt, or no longer is, is shown in the code.
+-- Shows in the code what is attached to a prompt.
 events.on("prompt changed", "cursor_agent.review.comment", "sync")
 
 return M

@@ -20,10 +20,10 @@ local drawn = {}
 ---@type table<string, uv.uv_timer_t> redraws under way, by path
 local timers = {}
 
----How long after typing the hunks are drawn again.
+---How long after typing the hunks are redrawn.
 local TYPED_MS = 60
 
----The hunks at a line of a buffer, and which of all they are.
+---The hunks at a line of a buffer, and their number among all.
 ---@param buf integer
 ---@param line integer
 ---@return cursor_agent.ReviewHunk?
@@ -70,7 +70,7 @@ local function arm(buf)
   require("cursor_agent.review.keys").map(buf)
 end
 
----Says at the cursor where the next hunk is, once, after the last one of this file was decided.
+---Shows at the cursor where the next hunk is, once, after the last one of this file was decided.
 ---@param buf integer
 ---@param hunks cursor_agent.ReviewHunk[] of other files
 local function show_way(buf, hunks)
@@ -113,21 +113,22 @@ local function disarm(buf)
   end
 end
 
----Draws what is undecided about a file, in its buffer.
+---Draws a file's undecided hunks in its buffer.
 ---@param path string
 local function redraw(path)
   local ready, buf = bridge.is_loaded(), buffers.find(path)
   if not ready or not buf then
     return
   elseif not buffers.in_step(buf, path) and not (loaded.is_empty(buf) and not vim.uv.fs_stat(path)) then
-    -- The buffer has yet to take in what is on disk, or the file is gone and it has the text. An empty one shows the old.
+    -- The buffer has not taken in the disk's content yet, or the file is gone and only the buffer has the text. An
+    -- emptied file shows the old lines.
     if drawn[buf] and (not vim.uv.fs_stat(path) or #bridge.review_hunks({ path = path }) == 0) then
       disarm(buf)
     end
     return
   end
   local hunks = config.get().review.signs and bridge.review_hunks({ path = path }, true) or {}
-  -- A change that has no lines has nothing to show here.
+  -- A change without lines has nothing to show here.
   hunks = vim.tbl_filter(function(hunk)
     return hunk.old.count + hunk.new.count > 0
   end, hunks)
@@ -148,7 +149,7 @@ local function redraw(path)
   end
 end
 
----Draws a file again in a moment.
+---Redraws a file shortly.
 ---@param path string
 local function redraw_soon(path)
   local timer = timers[path] or assert(vim.uv.new_timer())
@@ -168,7 +169,7 @@ end
 
 buffers.on_typed = redraw_soon
 
----What is undecided about files changed: their buffers show it.
+---The undecided hunks of files changed: updates their buffers.
 ---@param paths string[]
 function M.changed(paths)
   for _, path in ipairs(paths) do
@@ -181,7 +182,7 @@ function M.changed(paths)
   events.emit("hunks changed")
 end
 
----A buffer has what its file has: it was read, or read again.
+---A buffer has its file's content: it was read or reloaded.
 ---@param buf integer
 local function on_read(buf)
   local path = buffers.path(buf)
@@ -193,7 +194,7 @@ end
 
 local listens = false
 
----Listens to buffers, from the first use on: what the user saves before an agent changes anything is the user's too.
+---Watches buffers from the first use on: what the user saves before an agent changes anything is the user's too.
 local function listen()
   if listens then
     return
@@ -226,7 +227,7 @@ local function listen()
   })
 end
 
----Says where checkpoints go, once the library is there.
+---Tells the library where to store checkpoints, once it is loaded.
 function M.on_loaded()
   listen()
   local options = config.get().checkpoints
@@ -248,7 +249,7 @@ function M.on_reviewed(paths)
     local buf = buffers.find(path)
     local stat = buf and not loaded.is_current(buf, path) and vim.uv.fs_stat(path) or nil
     if buf and stat and bridge.review_seen(path, loaded.state(stat)) then
-      -- What happened to the file counts when its buffer has taken it in.
+      -- A change to the file counts once its buffer has taken it in.
       events.emit("file changed", buf, { reported = true })
     end
   end
@@ -263,7 +264,7 @@ end
 ---@field lines? [integer, integer]
 ---@field turn? integer|"last" of the session, or of the current chat
 
----A path as the library knows it. A link that was changed itself is not what it leads to.
+---A path as the library knows it. A link that was itself changed is not resolved.
 ---@param path string
 ---@return string
 local function under_review(path)
@@ -280,7 +281,7 @@ local function is_count(value)
   return type(value) == "number" and value >= 0 and value % 1 == 0
 end
 
----What options are to be, and whether they are.
+---The expected types of options.
 ---@type table<string, { [1]: string, [2]: fun(value: any): boolean }>
 local OPTIONS = {
   hunk = { "a hunk's id, as hunks() lists it", is_count },
@@ -310,7 +311,7 @@ local OPTIONS = {
   },
 }
 
----What is wrong with options, if anything is.
+---What is wrong with options, if anything.
 ---@param opts any
 ---@return string?
 local function mistake(opts)
@@ -403,7 +404,7 @@ function M.keep(opts)
   return kept[1]
 end
 
----Puts what undoing did to a file into its buffer.
+---Applies what undoing did to a file to its buffer.
 ---@param file { path: string, edits: { first: integer, last: integer, lines: string[] }[], deleted: boolean }
 ---@param step boolean? whether the buffer had what was on disk
 local function into_buffer(file, step)
@@ -430,13 +431,13 @@ local function into_buffer(file, step)
       loaded.note(buf)
     end
   end)
-  -- What undoing did that no edit says: a binary file, line ends, another encoding.
+  -- Effects of undoing that no edit describes: a binary file, line endings, another encoding.
   if not modified and not file.deleted then
     require("cursor_agent.files").changed(buf, { quietly = true })
   end
 end
 
----What is meant, without files whose buffers do not have what is on disk: lines there are not where they are here.
+---The selected hunks, without files whose buffers differ from the disk: their line numbers do not match.
 ---@param what cursor_agent.ReviewSelect
 ---@param failed string[] gets why some are left out
 ---@param steps table<string, boolean?> gets which of them have buffers with what is on disk
@@ -446,7 +447,7 @@ local function in_step(what, failed, steps)
   for _, hunk in ipairs(bridge.is_loaded() and bridge.review_hunks(what) or {}) do
     if hunk.path ~= last then
       last = hunk.path
-      -- Where a link leads is no matter of lines.
+      -- The target of a link has no line numbers.
       local is_link = (vim.uv.fs_lstat(hunk.path) or {}).type == "link"
       local buf = not is_link and buffers.find(hunk.path) or nil
       if buf and not (loaded.is_current(buf, hunk.path) and buffers.in_step(buf, hunk.path)) then
@@ -455,7 +456,7 @@ local function in_step(what, failed, steps)
       end
       local step = buf and loaded.is_current(buf, hunk.path) and buffers.in_step(buf, hunk.path)
       steps[hunk.path] = step
-      -- Of a file that is gone there are no lines that could be elsewhere.
+      -- A deleted file has no line numbers that could differ.
       if not buf or step or not vim.uv.fs_stat(hunk.path) then
         paths[#paths + 1] = hunk.path
       else
@@ -475,7 +476,7 @@ local function in_step(what, failed, steps)
   end, paths)
 end
 
----Undoes hunks: the old lines come back on disk and in the buffer.
+---Undoes hunks: restores the old lines on disk and in the buffer.
 ---@param opts cursor_agent.review.Opts
 ---@return integer? count
 ---@return string?
@@ -508,7 +509,7 @@ function M.undo(opts)
   return count
 end
 
----Why nothing of what is meant can be undone, if that is so.
+---Why none of the selected hunks can be undone, if so.
 ---@param what cursor_agent.ReviewSelect
 ---@return string?
 function M.stuck(what)
@@ -580,7 +581,7 @@ function M.undo_here(what, first, last)
   return decide(M.undo, what, first, last)
 end
 
----Goes to a hunk, in the window the cursor is in or the one for code.
+---Goes to a hunk, in the current window or the code window.
 ---@param hunk cursor_agent.ReviewHunk
 ---@return boolean?, string?
 function M.go_to(hunk)
@@ -600,7 +601,7 @@ function M.go_to(hunk)
     if not ok then
       return nil, tostring(why):match("E%d+:.*") or tostring(why)
     end
-    -- The next key may have been typed already.
+    -- The next key may already have been typed.
     on_read(vim.api.nvim_get_current_buf())
   end
   local line = math.max(hunk.new.line, 1)
@@ -635,7 +636,7 @@ function M.jump(step)
       break
     end
   end
-  -- Round the end, as a search does.
+  -- Wrap around the end, like a search.
   return M.go_to(found or hunks[step > 0 and 1 or #hunks] --[[@as cursor_agent.ReviewHunk]])
 end
 

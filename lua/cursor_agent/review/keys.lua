@@ -1,12 +1,12 @@
--- Keys in the code, only where there are hunks; mappings of the user's own come back when there are none. Those that go to
--- the next hunk stay where the last one was decided, as long as another file has some.
+-- Keys in the code, only where there are hunks; the user's own mappings are restored when there are none. The keys that
+-- go to the next hunk stay after the last one in a file was decided, as long as another file has some.
 
 local M = {}
 
 ---@class (exact) cursor_agent.review.Key
 ---@field mode string
 ---@field lhs string
----@field before table? a mapping of the buffer's, to be put back
+---@field before table? the buffer's own mapping, to be restored
 ---@field goes boolean? to another hunk
 
 ---@type table<integer, cursor_agent.review.Key[]>

@@ -1,4 +1,4 @@
--- `:CursorAgent review`: the files and hunks that are undecided, beside the code.
+-- `:CursorAgent review`: the undecided files and hunks, next to the code.
 
 local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
@@ -57,7 +57,7 @@ local function build()
       if hunk.old.count + hunk.new.count > 0 then
         local place = ("%6d"):format(math.max(hunk.new.line, 1))
         local added = ("  %4s"):format("+" .. hunk.new.count)
-        -- The minus has three bytes.
+        -- The minus sign has three bytes.
         local removed = (" %6s  "):format("−" .. hunk.old.count)
         lines[#lines + 1] = place .. added .. removed .. first_line(hunk)
         rows[#lines] = { path = file.path, hunk = hunk }
@@ -91,7 +91,7 @@ local function draw(buf)
   end
 end
 
----What the list's own line says: how much there is, and the keys.
+---The list's statusline: how much there is, and the keys.
 ---@return string
 function M.statusline()
   local files, changes = 0, 0
@@ -115,7 +115,7 @@ function M.statusline()
   return (" %s%%=%%<%s "):format(count, table.concat(keys, " · "))
 end
 
----Draws the list again where it is open.
+---Redraws the list if it is open.
 function M.refresh()
   local buf = buffer()
   if buf and vim.fn.bufwinid(buf) ~= -1 then
@@ -149,7 +149,7 @@ function M.decide(how)
   if not row then
     return nil, "no change on this line"
   end
-  -- Of a file, what the list is about: another session may have changed it too.
+  -- For a file, only the list's session: another one may have changed it too.
   local opts = row.hunk and { hunk = row.hunk.id } or { path = row.path, session = about.key, turn = about.turn }
   local review = require("cursor_agent.review")
   return (how == "keep" and review.keep or review.undo)(opts)
@@ -177,7 +177,7 @@ end
 ---@type string? the row that is shown beside the list
 local shown
 
----Shows the hunk or file under the cursor in the window for code; the cursor stays in the list.
+---Shows the hunk or file under the cursor in the code window; the cursor stays in the list.
 local function show_beside()
   local row = current()
   local name = row and ("%s %s"):format(row.path, row.hunk and row.hunk.id or "")
@@ -222,7 +222,7 @@ function M.open(chat, turn)
     require("cursor_agent.keys").map(buf, "review")
     vim.api.nvim_create_autocmd("CursorMoved", {
       buffer = buf,
-      -- A file that is opened for it is opened as any other.
+      -- A file opened for this triggers the usual autocommands.
       nested = true,
       desc = "cursor-agent: show the change under the cursor beside the list",
       callback = show_beside,

@@ -1,5 +1,4 @@
--- Hunks in the code: signs, the old lines as virtual ones, the words that changed, and what can be done about the one
--- the cursor is on.
+-- Hunks in the code: signs, the old lines as virtual lines, the changed words, and hints for the hunk under the cursor.
 
 local bridge = require("cursor_agent.bridge")
 
@@ -8,13 +7,13 @@ local M = {}
 local SIGNS = vim.api.nvim_create_namespace("cursor_agent_hunks")
 local HINT = vim.api.nvim_create_namespace("cursor_agent_hunk_hint")
 
----A hunk with more lines on both sides is marked line by line only.
+---A hunk with more lines on both sides gets no word highlights.
 local WORD_LINES = 40
----At most this many old lines are shown; the rest is counted.
+---At most this many old lines are shown; the rest are counted.
 local OLD_LINES = 200
----Below that of gitsigns and mini.diff: where there is room for one sign only, theirs stays. The line is coloured anyway.
+---Below gitsigns and mini.diff: if there is room for only one sign, theirs stays. The line is coloured anyway.
 local PRIORITY = 5
----This many hunks are drawn at once; the editor gets its turn in between.
+---This many hunks are drawn at a time, with a pause for the editor in between.
 local BATCH = 50
 
 ---@type table<integer, integer> by buffer: counts its redraws, so that one that is overtaken stops
@@ -99,7 +98,7 @@ local function draw_hunk(buf, hunk, count)
     end
     -- Lines removed at the end have no line below them.
     local row = hunk.new.count > 0 and hunk.new.line - 1 or hunk.new.line
-    -- Above the only line of an empty buffer there is nothing to scroll to.
+    -- Nothing can scroll above the only line of an empty buffer.
     local above = row < count
       and not (count == 1 and row == 0 and vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == "")
     vim.api.nvim_buf_set_extmark(buf, SIGNS, math.min(row, count - 1), 0, {
@@ -112,7 +111,7 @@ local function draw_hunk(buf, hunk, count)
   end
 end
 
----Lines above the first one are out of sight unless a window is told to show them.
+---Virtual lines above the first line are hidden unless a window is scrolled to show them.
 ---@param buf integer
 ---@param hunk cursor_agent.ReviewHunk?
 local function show_above_first(buf, hunk)
@@ -166,7 +165,7 @@ function M.clear(buf)
   end
 end
 
----As much as there is room for: in full, then without what is known without it, then the keys alone.
+---As much as fits: in full, then shortened, then only the keys.
 ---@param parts [string, string?][]
 ---@param width integer
 ---@return string? text nothing where there is no room for the most of it
@@ -190,7 +189,7 @@ local function hint_text(parts, width)
   end
 end
 
----The windows that show a line of a buffer have this much room beside its text, and in all.
+---The room beside a line's text in the windows that show it, and the total.
 ---@param buf integer
 ---@param line integer
 ---@return integer beside
@@ -201,14 +200,15 @@ local function room(buf, line)
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
     local info = vim.fn.getwininfo(win)[1]
     if info then
-      -- One that was just made has not drawn its numbers and signs yet.
+      -- A new window has not drawn its numbers and signs yet.
       width, before = math.min(width, info.width), math.max(before, info.textoff)
     end
   end
   return width - before - own, width - before
 end
 
----Shows what can be done here: at the right of a line, or below it where its own text leaves no room. Nothing removes it.
+---Shows what can be done here: at the right of a line, or below it if its text leaves no room. Without arguments
+---removes it.
 ---@param buf integer
 ---@param line integer? from 1
 ---@param parts [string, string?][]? each in full and short

@@ -7,7 +7,7 @@ local M = {}
 ---@type table<integer, integer> by tab page: the code window the user was in last
 local last_code = {}
 
----Notes that a code window is about to show something for a while that is no code, such as a file browser: what is opened next
+---Records that a code window is about to show something else for a while, such as a file browser: what is opened next
 ---belongs there too.
 ---@param win integer
 ---@param buf integer
@@ -38,7 +38,7 @@ function M.is_code(win)
   return (vim.bo[buf].buftype == "" or is_borrowed(win, buf)) and vim.fn.win_gettype(win) == ""
 end
 
----Notes that the user is in a window, if it holds code.
+---Records that the user is in a window, if it holds code.
 ---@param win integer
 function M.remember(win)
   if M.is_code(win) then
@@ -46,7 +46,7 @@ function M.remember(win)
   end
 end
 
----The window code is opened in: the one the user was in last, or any that holds code.
+---The window to open code in: the one the user was in last, or any that holds code.
 ---@return integer?
 function M.current()
   local tab = vim.api.nvim_get_current_tabpage()

@@ -1,4 +1,4 @@
--- Opens and closes windows so that nothing else on the screen moves, and tells what a window is.
+-- Opens and closes windows so that nothing else on the screen moves, and classifies windows.
 
 local M = {}
 
@@ -8,7 +8,7 @@ function M.is_float(win)
   return vim.api.nvim_win_get_config(win).relative ~= ""
 end
 
----Does something to a window that autocommands of the user's follow. One that fails there is named, and stops nothing.
+---Changes a window although the user's autocommands may fail. A failing one is reported, and stops nothing.
 ---@param change fun(...: any): any
 ---@param ... any
 ---@return boolean ok
@@ -21,7 +21,7 @@ function M.despite_autocommands(change, ...)
   return ok, result
 end
 
----Whether a window is still there, in the tab page of another one.
+---Whether a window still exists, in the same tab page as another.
 ---@param win integer?
 ---@param other integer
 ---@return boolean
@@ -41,7 +41,7 @@ function M.showing(buf, tab)
   end, vim.api.nvim_tabpage_list_wins(tab or 0))
 end
 
----Runs something that opens or closes windows so that the text of the others does not scroll.
+---Runs something that opens or closes windows without scrolling the text of the others.
 ---@generic T
 ---@param work fun(): T
 ---@return T
@@ -56,12 +56,12 @@ function M.undisturbed(work)
   return result
 end
 
----Closes a window and gives its room to a neighbour; the sizes of all others are the user's.
+---Closes a window and gives its room to a neighbour; the other windows keep their sizes.
 ---@param win integer
 ---@return boolean
 function M.close(win)
-  -- 'equalalways' would make them equal, and setting that option does so at once. It acts in the direction
-  -- 'eadirection' names only: the one in which no room becomes free.
+  -- 'equalalways' would equalize them, and setting that option does so immediately. It acts only in the direction named
+  -- by 'eadirection', so name the one in which no room becomes free.
   local full_width = vim.api.nvim_win_get_width(win) == vim.o.columns
   local column = vim.fn.win_screenpos(win)[2]
   local stacked = false
@@ -78,14 +78,14 @@ function M.close(win)
   return not vim.api.nvim_win_is_valid(win)
 end
 
----The border of our floats. 'winborder' is new in 0.11; where it is set the user wants that one.
+---The border of our floats. 'winborder' is new in 0.11; if the user has set it, use that.
 ---@return any
 function M.border()
   local own = vim.fn.exists("+winborder") == 1 and vim.o.winborder or ""
   if own == "" then
     return "rounded"
   end
-  -- Since 0.12 the characters themselves may stand there. `nvim_open_win` wants those as a list.
+  -- Since 0.12 it may hold the characters themselves, which `nvim_open_win` wants as a list.
   return own:find(",", 1, true) and vim.split(own, ",", { plain = true }) or own
 end
 

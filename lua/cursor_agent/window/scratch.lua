@@ -1,4 +1,4 @@
--- Buffers to read in: a tool call's output, the protocol log, an export. `q` closes them.
+-- Buffers for reading: a tool call's output, the protocol log, an export. `q` closes them.
 
 local code = require("cursor_agent.window.code")
 local format = require("cursor_agent.render.format")
@@ -13,7 +13,7 @@ local GROUP = vim.api.nvim_create_augroup("cursor_agent_scratch", {})
 ---@class (exact) cursor_agent.scratch.Opts
 ---@field name string unique; shown as cursor-agent://name
 ---@field filetype? string
----@field kind? cursor_agent.BufferKind whose keys it has; those of any buffer to read in otherwise
+---@field kind? cursor_agent.BufferKind whose keys it has; default: those of a reader
 ---@field modifiable? boolean
 ---@field float? boolean
 
@@ -50,7 +50,7 @@ local function open_split(buf, wide)
   return ok and win or nil
 end
 
----Closes the current window and goes back to the one its buffer was opened from.
+---Closes the current window and returns to the one its buffer was opened from.
 function M.close()
   local here = vim.api.nvim_get_current_win()
   local from = vim.b.cursor_agent_from
@@ -59,7 +59,7 @@ function M.close()
     return
   end
   if window.shares_tab(from, here) then
-    -- First, so that no window between is entered.
+    -- First, so that no window in between is entered.
     vim.api.nvim_set_current_win(from)
   end
   local ok, problem = pcall(vim.api.nvim_win_close, here, false)
@@ -77,7 +77,7 @@ local function find(name)
   return buf ~= -1 and buf or nil
 end
 
----Goes to the buffer of this name, where the user has changed it.
+---Goes to the buffer of this name if the user has changed it.
 ---@param name string
 ---@return boolean
 function M.enter_changed(name)
@@ -89,7 +89,7 @@ function M.enter_changed(name)
   return win ~= nil and win ~= false
 end
 
----Writes the text of a buffer. Undoing does not lead to before that.
+---Sets the text of a buffer. Undo does not go back before this.
 ---@param buf integer
 ---@param lines string[]
 local function fill(buf, lines)
@@ -102,19 +102,19 @@ local function fill(buf, lines)
   bo.modified = false
 end
 
----Does something where a buffer would be written under its own name; `:w other.md` writes that file.
+---Handles writing a buffer under its own name; `:w other.md` writes that file.
 ---@param buf integer
 ---@param desc string
 ---@param callback fun()
 function M.on_write(buf, desc, callback)
   vim.bo[buf].buftype = "acwrite"
-  -- By its name: an autocommand of the buffer would stand for every file.
+  -- Matched by name: a buffer-local autocommand would catch every file name.
   local name = vim.api.nvim_buf_get_name(buf)
   vim.api.nvim_clear_autocmds({ group = GROUP, event = "BufWriteCmd", pattern = name })
   vim.api.nvim_create_autocmd("BufWriteCmd", { group = GROUP, pattern = name, desc = desc, callback = callback })
 end
 
----Lets Neovim ask before changes of the user are lost. They are written to a file that is named.
+---Makes Neovim ask before the user's changes are lost. They can be written to a named file.
 ---@param buf integer
 local function keep_changes(buf)
   M.on_write(buf, "cursor-agent: there is no file yet", function()
@@ -124,7 +124,7 @@ local function keep_changes(buf)
     group = GROUP,
     buffer = buf,
     desc = "cursor-agent: what is in a file may go",
-    -- Neovim takes what was written to another file for changed still, and says so after this event.
+    -- After writing to another file Neovim still considers the buffer modified, and says so after this event.
     callback = vim.schedule_wrap(function()
       if vim.api.nvim_buf_is_valid(buf) then
         vim.bo[buf].modified = false
@@ -133,7 +133,7 @@ local function keep_changes(buf)
   })
 end
 
----Shows a buffer beside the code, and goes there; over a chat that is in a float, which would hide a split.
+---Shows a buffer next to the code and goes there; over a chat in a float, which would hide a split.
 ---@param buf integer
 ---@param chat cursor_agent.Chat?
 ---@return integer? win nil where there is no room
@@ -144,7 +144,7 @@ function M.show(buf, chat)
   return not over and open_split(buf) or open_float(buf, lines)
 end
 
----Shows lines in a buffer of their own, beside the code, and goes there.
+---Shows lines in their own buffer next to the code, and goes there.
 ---@param lines string[]
 ---@param opts cursor_agent.scratch.Opts
 ---@return integer buf

@@ -1,11 +1,11 @@
--- Runs a command in a terminal window beside the code, for what the user has to answer or watch.
+-- Runs a command in a terminal window next to the code, for what the user has to answer or watch.
 
 local M = {}
 
 ---@class (exact) cursor_agent.terminal.Opts
 ---@field cwd? string
 ---@field env? table<string, string>
----@field on_exit fun(code: integer, close: fun()) `close` takes the window away
+---@field on_exit fun(code: integer, close: fun()) `close` closes the window
 
 ---@param command string[]
 ---@param opts cursor_agent.terminal.Opts
