@@ -1,4 +1,4 @@
-//! Chats of Cursor's CLI: listed, shown and searched from its own stores, which are only read.
+//! Lists, shows and searches the chats of Cursor's CLI. Its stores are only read.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::memory::Asked;
 use crate::past::{Cli, Past};
 
-/// A chat of the CLI, to be shown. For a thread that may wait.
+/// Reads a chat of the CLI so it can be shown. Blocks: do not call on the main thread.
 pub fn recall(asked: &Asked) -> Option<Recalled> {
     asked.env.as_ref()?;
     let roots = paths::chat_roots(|name| asked.var(name));
@@ -27,7 +27,7 @@ pub fn recall(asked: &Asked) -> Option<Recalled> {
         let path = transcripts::find(&projects, &asked.session_id, &asked.cwd)?;
         let entries = of_transcript(&path).ok()?;
         return Some(Recalled {
-            // Nothing goes on with it: there is no chat, and the CLI would silently start an empty one.
+            // It cannot be continued: there is no such chat, and the CLI would silently start an empty one.
             terminal: Some(Terminal::default()),
             ..Recalled::of(entries.into_iter().map(Some).collect())
         });
@@ -50,7 +50,7 @@ pub fn recall(asked: &Asked) -> Option<Recalled> {
     })
 }
 
-/// The chats of a workspace, or of all.
+/// The chats of one workspace, or all of them.
 pub fn list(cwd: Option<&str>, cli: &Cli) -> Vec<Past> {
     let (found, problems) = chats::list(&roots(cli), cwd);
     for (dir, error) in problems {
@@ -65,7 +65,7 @@ pub fn list(cwd: Option<&str>, cli: &Cli) -> Vec<Past> {
     let projects = paths::projects(|name| var(cli, name));
     let left = projects.map(|projects| transcripts::list(&projects, cwd));
     for one in left.unwrap_or_default() {
-        // What a chat says of itself counts: that it is a subagent's, that nothing was said.
+        // The chat itself decides: subagent chats and empty ones are left out.
         if chats::find(&roots, &one.id, cwd.unwrap_or_default()).is_none() {
             all.push(Past {
                 id: one.id,
@@ -83,7 +83,7 @@ pub fn list(cwd: Option<&str>, cli: &Cli) -> Vec<Past> {
     all
 }
 
-/// What is shown of a chat before it is opened, its entries.
+/// The entries of a chat, for the preview before it is opened.
 pub fn show(id: &str, cli: &Cli) -> Option<Result<Vec<Entry>, Error>> {
     if let Some((chat, _)) = chats::find(&roots(cli), id, "") {
         return Some(entries(&chat));

@@ -4,10 +4,10 @@ use std::io::Read;
 
 use engine::agents::cli_config::{CliConfig, parse};
 
-/// A longer file is not read.
+/// Larger files are not read.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reads the file. For a thread that may wait: it can lie on a slow disk.
+/// Reads the file. Blocks, as the disk may be slow.
 pub fn read(path: &std::path::Path) -> CliConfig {
     let mut config = CliConfig {
         path: path.display().to_string(),
@@ -23,7 +23,7 @@ pub fn read(path: &std::path::Path) -> CliConfig {
         }
     };
     config.found = true;
-    // Reading a pipe or a device might never end.
+    // A pipe or a device might never reach EOF.
     if !meta.is_file() {
         config.problem = Some("not a regular file".to_owned());
         return config;

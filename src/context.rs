@@ -1,4 +1,4 @@
-//! Looks into the stores of Cursor's CLI for how full the context of a session is.
+//! Reads from the stores of Cursor's CLI how full a session's context is.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use engine::sessions::context::Context;
 use store::cursor::{paths, usage};
 
-/// Looks in the first store there is of a session whose agent has these variables on top of those it inherits. For a
-/// thread that may wait. What cannot be read is only logged.
+/// Reads the first store found for a session. `env` holds the agent's variables on top of the inherited ones.
+/// Blocks. Read errors are only logged.
 pub fn read(session_id: &str, env: &BTreeMap<String, String>) -> Option<Context> {
     let var = |name: &str| {
         let own = env.get(name).map(OsString::from);

@@ -1,5 +1,5 @@
-//! A test that writes the tables of this crate that Lua sees into `types.lua` (`make doc`), and fails when they differ.
-//! Those of the engine are written by its own.
+//! A test that writes this crate's Lua-visible tables into `types.lua` (`make doc`) and fails when they differ.
+//! The engine has its own for its tables.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const FILE: &str = concat!(
 const BEGIN: &str = "-- Written by `make doc` from the types of `src/`, as far as the next such line. Change those.\n";
 const END: &str = "-- Written by `make doc` from the types of the engine";
 
-/// What Lua calls a type of ours.
+/// Our type names and the names Lua uses for them.
 const NAMES: &[(&str, &str)] = &[
     ("BufferEdit", "BufferEdit"),
     ("CheckpointView", "Checkpoint"),

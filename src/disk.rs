@@ -1,4 +1,5 @@
-//! Files that are in no buffer, read and written for the agent: in their encoding, in bounded memory, whole or not at all.
+//! Reads and writes files that are in no buffer, for the agent: in their own encoding, with bounded memory, and
+//! atomically.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -11,22 +12,23 @@ use rustix::fs::{Access, OFlags};
 use crate::encoding::{self, Encoding};
 use crate::error::{Error, Problem};
 
-/// A longer file is not searched.
+/// Larger files are not searched.
 const MAX_SEARCHED_BYTES: u64 = 8 * 1024 * 1024;
-/// This much is read at once, and no more.
+/// The most that is read at once.
 const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
-/// This much is held while lines are looked for.
+/// Size of the buffer while looking for lines.
 const PIECE_BYTES: usize = 64 * 1024;
-/// A file is rewritten in place only when all it had could be put back.
+/// A file is rewritten in place only if its old contents could be restored after a failure.
 const MAX_IN_PLACE_BYTES: u64 = 64 * 1024 * 1024;
-/// How often a write starts again because another writer replaced the file meanwhile.
+/// Retries when another writer replaces the file during a write.
 const MAX_ATTEMPTS: usize = 100;
-/// The mode of a file that takes the place of another, until it has the other's.
+/// Mode of a replacement file until it gets the mode of the original.
 const PRIVATE: u32 = 0o600;
-/// What a new file gets, less the umask.
+/// Mode of a new file, before the umask.
 const PUBLIC: u32 = 0o666;
 
-/// The text of a file: all of it, or `limit` lines from `line` on (from 1). `encodings` is what 'fileencodings' has.
+/// The text of a file: all of it, or `limit` lines starting at `line` (1-based). `encodings` is the value of
+/// 'fileencodings'.
 pub fn read(
     path: &str,
     line: Option<u64>,
@@ -36,7 +38,7 @@ pub fn read(
     read_up_to(path, line, limit, encodings, MAX_READ_BYTES).map_err(|problem| at(path, problem))
 }
 
-/// The text of a file that is small enough to be searched for a part of it.
+/// The text of a file, if it is small enough to search.
 pub fn read_for_place(path: &str) -> Option<String> {
     read_up_to(path, None, None, &[], MAX_SEARCHED_BYTES).ok()
 }
@@ -57,7 +59,7 @@ fn read_up_to(
                 max,
             });
         }
-        // It may grow while it is read, or not know its length.
+        // The file may grow while it is read, or report no length.
         (&mut file).take(max + 1).read_to_end(&mut bytes)?;
         if length(&bytes) > max {
             return Err(Problem::TooLong {
@@ -96,19 +98,19 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-/// Opens a regular file to read it, without waiting.
+/// Opens a regular file for reading, without blocking.
 pub fn open_to_read(path: &Path) -> std::io::Result<File> {
     open_regular(path, OFlags::RDONLY).map(|(file, _)| file)
 }
 
-/// Opens a file that is a regular one. A pipe or a device might never end, or wait for good.
+/// Opens a file only if it is a regular one. Reading a pipe or a device might block forever.
 fn open_regular(path: &Path, flags: OFlags) -> std::io::Result<(File, Metadata)> {
     let odd = || std::io::Error::other("not a regular file");
-    // A device may do something when it is merely opened.
+    // Merely opening a device can have side effects.
     if !std::fs::metadata(path)?.is_file() {
         return Err(odd());
     }
-    // It may be another one by now: opening must not wait, and what was opened is what counts.
+    // It may have been replaced since the check: open without blocking and check again what was opened.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
     let file = OpenOptions::new()
@@ -124,10 +126,10 @@ fn open_regular(path: &Path, flags: OFlags) -> std::io::Result<(File, Metadata)>
     }
 }
 
-/// The lines of a file, looked for piece by piece.
+/// Finds lines in a file, reading it piece by piece.
 struct Lines {
     file: File,
-    /// What the mark at its beginning says.
+    /// From the byte order mark.
     encoding: Option<Encoding>,
     piece: Vec<u8>,
 }
@@ -147,7 +149,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Reads on until a piece is full; it is empty at the end of the file.
+    /// Reads until the piece is full; at EOF it is empty.
     fn next_piece(&mut self) -> std::io::Result<()> {
         self.piece.clear();
         let wanted = u64::try_from(PIECE_BYTES).unwrap_or(u64::MAX);
@@ -157,7 +159,7 @@ impl Lines {
             .map(drop)
     }
 
-    /// Adds `count` lines to `bytes` after `skip` others, their ends included.
+    /// Skips `skip` lines and appends the next `count` to `bytes`, line ends included.
     fn take(
         &mut self,
         mut skip: u64,
@@ -166,7 +168,7 @@ impl Lines {
         bytes: &mut Vec<u8>,
     ) -> std::io::Result<()> {
         let newline = self.encoding.map_or(&b"\n"[..], Encoding::newline);
-        // What is left of a character when a piece ends within it.
+        // The rest of a character split by the end of a piece.
         let mut begun = Vec::new();
         while !self.piece.is_empty() && count > 0 {
             let mut piece = std::mem::take(&mut begun);
@@ -199,7 +201,7 @@ impl Lines {
     }
 }
 
-/// Where the first line ends, its end included.
+/// End of the first line, line end included.
 fn line_end(bytes: &[u8], newline: &[u8]) -> Option<usize> {
     if newline.len() == 1 {
         return memchr::memchr(b'\n', bytes).map(|at| at + 1);
@@ -210,8 +212,7 @@ fn line_end(bytes: &[u8], newline: &[u8]) -> Option<usize> {
         .map(|at| (at + 1) * newline.len())
 }
 
-/// Writes a whole file in the encoding it has. It is never half there, and stays the file it was: its links, its owner,
-/// its mode and what else belongs to it.
+/// Writes a whole file in its encoding, atomically. It keeps its links, owner, mode and other attributes.
 pub fn write(path: &str, content: &str, encodings: &[String]) -> Result<(), Error> {
     write_file(path, content, encodings).map_err(|problem| at(path, problem))
 }
@@ -223,14 +224,14 @@ fn write_file(path: &str, content: &str, encodings: &[String]) -> Result<(), Pro
     {
         return Err(Problem::LeadsNowhere);
     }
-    // Through a link, the file it leads to is meant.
+    // Write to the target of a link, not over the link.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if let Some(dir) = target.parent() {
         std::fs::create_dir_all(dir)?;
     }
     for _ in 0..MAX_ATTEMPTS {
         match open_regular(&target, OFlags::RDONLY) {
-            // Another writer has renamed a new file over the one just opened.
+            // Another writer has renamed a new file over the one we opened.
             Ok((_, meta)) if meta.nlink() == 0 => {}
             Ok((old, meta)) => match replace(&target, old, &meta, content, encodings)? {
                 Written::Whole => return Ok(()),
@@ -243,18 +244,18 @@ fn write_file(path: &str, content: &str, encodings: &[String]) -> Result<(), Pro
     Err(Problem::Contended)
 }
 
-/// What became of a write to a file that was there.
+/// The outcome of a write to an existing file.
 enum Written {
     Whole,
-    /// Another file has taken its place; this write left no trace.
+    /// Another file has taken its place; this write changed nothing.
     Replaced,
 }
 
-/// Makes a file where there was none.
+/// Creates a file that does not exist.
 fn create(target: &Path, content: &str) -> Result<(), Problem> {
     let beside = Beside::new(target, PUBLIC)?;
     beside.fill(content.as_bytes())?;
-    // Unlike a rename, a link is not put in the place of what was made in between.
+    // Unlike a rename, a hard link fails if the file was created in the meantime.
     match std::fs::hard_link(&beside.path, target) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -267,7 +268,7 @@ fn create(target: &Path, content: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Writes a file that is there.
+/// Writes an existing file.
 fn replace(
     target: &Path,
     mut old: File,
@@ -285,7 +286,7 @@ fn replace(
     if meta.nlink() == 1 && !has_attributes(&old) {
         match Beside::new(target, PRIVATE) {
             Ok(beside) => {
-                // One who may not give it to its owner writes into the owner's file.
+                // Without permission to change the owner, write into the original instead.
                 if beside.become_like(meta).is_ok() {
                     beside
                         .fill(&bytes)
@@ -305,12 +306,12 @@ fn replace(
     rewrite(target, meta, &bytes)
 }
 
-/// The encoding of a file that is about to be written. What is no text is not replaced by text.
+/// The encoding of a file that is about to be written. Binary files are refused.
 fn encoding_of(file: &mut File, encodings: &[String]) -> Result<Encoding, Problem> {
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
     if length(&bytes) > MAX_READ_BYTES {
-        // Its beginning has to do, in whole lines.
+        // Detect it from the beginning of the file, in whole lines.
         let newline = Encoding::of_mark(&bytes).map_or(&b"\n"[..], Encoding::newline);
         let whole = bytes.len() - bytes.len() % newline.len();
         let last = if newline.len() == 1 {
@@ -328,7 +329,7 @@ fn encoding_of(file: &mut File, encodings: &[String]) -> Result<Encoding, Proble
         .ok_or(Problem::NotTextToReplace)
 }
 
-/// Whether it has access lists or other attributes, which a new file would not have.
+/// Whether the file has ACLs or other extended attributes, which a new file would lose.
 fn has_attributes(file: &File) -> bool {
     let mut names = [0; 1024];
     match rustix::fs::flistxattr(file, &mut names[..]) {
@@ -337,10 +338,10 @@ fn has_attributes(file: &File) -> bool {
     }
 }
 
-/// Whether it is a setting of the system that looks like a file.
+/// Whether the file is on a virtual filesystem.
 #[cfg(target_os = "linux")]
 fn is_made_up(file: &File) -> bool {
-    // Those of /sys and /proc.
+    // sysfs and procfs.
     rustix::fs::fstatfs(file)
         .is_ok_and(|system| system.f_type == 0x6265_6572 || system.f_type == 0x9fa0)
 }
@@ -350,7 +351,7 @@ fn is_made_up(_: &File) -> bool {
     false
 }
 
-/// Makes a rename outlive a crash, where that is possible.
+/// Syncs the directory so that a rename survives a crash, where that is supported.
 fn sync_directory(target: &Path) {
     let _ = target
         .parent()
@@ -358,7 +359,7 @@ fn sync_directory(target: &Path) {
         .map(|dir| dir.sync_all());
 }
 
-/// Makes a file that was not there: neither another's is written to, nor where a link leads that was planted here.
+/// Creates a file that does not exist. Never writes to an existing file, nor through a planted link.
 fn create_beside(path: &Path, mode: u32) -> std::io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -367,7 +368,7 @@ fn create_beside(path: &Path, mode: u32) -> std::io::Result<File> {
         .open(path)
 }
 
-/// A new file beside another one; it is gone when this is, unless it was renamed.
+/// A new file next to the target; deleted on drop unless it was renamed.
 struct Beside {
     file: File,
     path: PathBuf,
@@ -401,7 +402,7 @@ impl Beside {
         self.file.sync_all()
     }
 
-    /// Gives it the owner and the mode of another file.
+    /// Copies owner and mode from another file.
     fn become_like(&self, meta: &Metadata) -> std::io::Result<()> {
         let mine = self.file.metadata()?;
         if (mine.uid(), mine.gid()) != (meta.uid(), meta.gid()) {
@@ -418,12 +419,12 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // After a rename there is none of this name.
+        // After a rename this finds nothing.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Writes into a file that has to stay the same one. When that fails, it gets back what it had.
+/// Writes into the existing inode. On failure its old contents are restored.
 fn rewrite(target: &Path, meta: &Metadata, bytes: &[u8]) -> Result<Written, Problem> {
     let (file, now) = open_regular(target, OFlags::RDWR | OFlags::NOFOLLOW)?;
     if (now.dev(), now.ino()) != (meta.dev(), meta.ino()) {
@@ -438,7 +439,7 @@ fn rewrite(target: &Path, meta: &Metadata, bytes: &[u8]) -> Result<Written, Prob
     (&file).read_to_end(&mut old)?;
     let written = write_over(&file, &old, bytes);
     if written.is_err() {
-        // The room for it is there: none was given back.
+        // This cannot run out of space: the file was not truncated.
         let _ = file.write_all_at(&old, 0);
         let _ = file.set_len(length(&old));
         let _ = file.sync_all();
@@ -448,7 +449,7 @@ fn rewrite(target: &Path, meta: &Metadata, bytes: &[u8]) -> Result<Written, Prob
 
 fn write_over(file: &File, old: &[u8], new: &[u8]) -> std::io::Result<()> {
     let both = old.len().min(new.len());
-    // What needs more room comes first, while the old text is whole.
+    // Write the part that needs more space first, while the old text is still whole.
     file.write_all_at(&new[both..], length(&new[..both]))?;
     if new.len() > old.len() {
         file.sync_all()?;

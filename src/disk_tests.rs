@@ -45,7 +45,7 @@ impl Dir {
     }
 }
 
-/// With the sentence the agent reads.
+/// Reads and turns an error into the message the agent gets.
 fn read(
     path: &str,
     line: Option<u64>,
@@ -195,7 +195,7 @@ fn what_might_never_end_is_not_read_or_written() {
     );
 }
 
-/// A pipe in the place of a file, again and again: whoever opens it to read would wait for a writer.
+/// Keeps swapping a pipe in for the file: opening it for reading would block until there is a writer.
 #[test]
 fn a_pipe_swapped_in_between_check_and_open_holds_nobody() {
     let dir = Dir::new();
@@ -404,7 +404,8 @@ fn other_encodings_are_kept_or_refused() {
     assert_eq!(dir.get("f"), b"\x7fELF\0\0");
 }
 
-/// A disk that is full stands for any that cannot take it all; where none can be mounted, /dev/full fails a write as well.
+/// A full tmpfs stands for any disk that runs out of space; where it cannot be mounted, /dev/full makes the
+/// write fail.
 #[test]
 fn a_full_disk_leaves_what_was_there() {
     let dir = Dir::new();

@@ -1,10 +1,12 @@
-//! Carries out what the engine wants: processes, pipes, timers, files, terminals, all on the one tokio runtime.
+//! Carries out the engine's effects: processes, pipes, timers, files and terminals, all on the one tokio
+//! runtime.
 //!
-//! The engine sits behind one lock. Whoever holds it, the main thread or a task here, holds it for
-//! microseconds: parsing is done before it is taken and IO after it is given back.
+//! The engine is behind one lock. The main thread and the tasks here hold it only for microseconds: parse
+//! before taking it, do IO after releasing it.
 //!
-//! `perform` carries out an effect; what takes longer has a file of its own: `agents.rs` and `terminals.rs` (their processes),
-//! `errands.rs`, `disk_queue.rs` (files read and written in order), `child.rs` (what is held of a process, and its end).
+//! `perform` carries out an effect; longer ones have their own file: `agents.rs` and `terminals.rs` (their
+//! processes), `errands.rs`, `disk_queue.rs` (reads and writes files in order), `child.rs` (state of a running
+//! process, and how it is terminated).
 
 mod agents;
 mod child;
@@ -48,13 +50,13 @@ use engine::secrets::Secrets;
 use engine::sessions::watching::Job;
 use engine::{Engine, Now};
 
-/// Changes are shown at most once a frame.
+/// Changes are shown at most once per frame.
 const FRAME_MS: u64 = 16;
-/// How long a session waits for the files that name its MCP servers.
+/// How long a session start waits for the `mcp.json` files to be read.
 const MCP_WAIT: Duration = Duration::from_secs(3);
-/// How long a prompt may wait until files are kept as they are.
+/// How long a prompt waits for the review to snapshot files.
 const HOLD_WAIT: Duration = Duration::from_millis(300);
-/// How long the last words may take to be written when Neovim leaves.
+/// How long exiting Neovim waits for conversations to be written.
 const MEMORY_WAIT: Duration = Duration::from_millis(150);
 
 /// Owns the runtime and the engine. Cheap to clone; the runtime lives until `shutdown`.
@@ -65,25 +67,25 @@ pub struct Driver {
 
 struct Shared {
     state: Mutex<State>,
-    /// A process ended.
+    /// Signalled when a process ends.
     ended: Condvar,
     families: Families,
     keeper: Keeper,
     review: Review,
-    /// The review has been told what an agent changed, and may have yet to look at it.
+    /// The review was told what an agent changed and may not have looked at it yet.
     unlooked: AtomicBool,
     memory: Memory,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
     waker: Box<dyn Fn() + Send + Sync>,
-    /// A wake-up is on its way.
+    /// A wake-up is pending.
     wake_pending: AtomicBool,
-    /// When the editor was woken last, milliseconds since `started`.
+    /// When the editor was last woken, in milliseconds since `started`.
     woken_ms: AtomicU64,
     started: Instant,
 }
 
-/// What the thread that writes conversations down asks.
+/// Gives the thread that writes conversations access to the driver.
 struct Writing(Arc<OnceLock<Weak<Shared>>>);
 
 impl Writing {
@@ -116,17 +118,18 @@ impl Source for Writing {
 
 struct State {
     engine: Engine,
-    /// What is to be done with each file, in the order it was asked for. The first is being done and was taken out.
+    /// Pending jobs per file, in the order they were requested. The first one is running and has been taken
+    /// out.
     disk: HashMap<String, VecDeque<Option<DiskJob>>>,
     agents: HashMap<Proc, Child>,
     terminals: HashMap<u64, Child>,
-    /// The groups of commands that are run for what they print.
+    /// Process groups of running errands.
     errands: HashSet<u32>,
 }
 
-/// What is done when the lock is given back, in order.
+/// Work for after the lock is released, in order.
 enum Later {
-    /// To a process group.
+    /// A signal to a process group.
     Signal(u32, Signal),
     Hide(Secrets),
     Log {
@@ -152,7 +155,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Starts the runtime. `waker` is called, from any thread, when the editor should drain.
+    /// Starts the runtime. `waker` is called from any thread when the editor should drain.
     pub fn start(waker: impl Fn() + Send + Sync + 'static) -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -211,12 +214,12 @@ impl Driver {
         self.now().wall_ms
     }
 
-    /// Lets `f` work on the engine, then does what came of it, in order.
+    /// Runs `f` on the engine, then carries out the resulting effects in order.
     pub fn with<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
         self.with_look(f).0
     }
 
-    /// The same, and what to wait for before the agent is heard again.
+    /// Like `with`, and also returns what to wait for before reading more from the agent.
     fn with_look<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> (R, Option<Receiver<()>>) {
         let mut look = None;
         let mut state = self.shared.state.lock();
@@ -234,7 +237,7 @@ impl Driver {
                 look = Some(self.shared.review.barrier());
             }
         }
-        // Under the lock, so that lines are written in the order they were decided on.
+        // Done under the lock, so that lines are written in the order they were produced.
         let mut later = Vec::new();
         for effect in state.engine.take_effects() {
             later.extend(self.perform(&mut state, effect));
@@ -248,12 +251,12 @@ impl Driver {
         (result, look)
     }
 
-    /// The editor begins to drain: what comes from now on needs another wake-up.
+    /// The editor starts to drain: later changes need another wake-up.
     pub fn draining(&self) {
         self.shared.wake_pending.store(false, Ordering::Release);
     }
 
-    /// Ends everything: asks politely, waits at most `grace`, then kills. For the editor's exit.
+    /// Ends everything: SIGTERM, wait at most `grace`, then SIGKILL. For the editor's exit.
     pub fn shutdown(&self, grace: Duration) {
         let until = Instant::now() + grace;
         self.with(Engine::shutdown);
@@ -275,7 +278,7 @@ impl Driver {
         let leaders = children.filter_map(|child| child.pid);
         let leaders: Vec<u32> = leaders.chain(state.errands.iter().copied()).collect();
         drop(state);
-        // Also what agents that have ended left in sessions of their own.
+        // This includes processes that ended agents left in sessions of their own.
         self.shared.families.all().kill(&leaders);
         for pid in leaders {
             self.shared.keeper.forget(pid);
@@ -323,7 +326,7 @@ impl Driver {
         }
     }
 
-    /// Carries out an effect; what comes back is not done under the lock.
+    /// Carries out an effect; returns the part that must not run under the lock.
     fn perform(&self, state: &mut State, effect: Effect) -> Option<Later> {
         match effect {
             Effect::Spawn { proc, launch } => {
@@ -362,7 +365,7 @@ impl Driver {
             }),
             Effect::ReadMcp { key, proc, wanted } => self.spawn(move |driver| async move {
                 let read = tokio::task::spawn_blocking(move || crate::mcp::passing(&wanted));
-                // A session starts without them rather than not at all.
+                // Better to start a session without them than not at all.
                 let read = tokio::time::timeout(MCP_WAIT, read).await;
                 let read = read.map(Result::unwrap_or_default).unwrap_or_default();
                 driver.with(|engine| engine.on_mcp(key, proc, read));
@@ -404,7 +407,7 @@ impl Driver {
             }
             Effect::Judge { whose, case } => self.spawn(move |driver| async move {
                 let judged = tokio::task::spawn_blocking(move || case.judge(&links::Real));
-                // A panic must not leave a request without an answer: nothing is known of the call, so it is asked.
+                // A panic must not leave a request unanswered: treat the call as unknown, so the user is asked.
                 let judged = judged.await.unwrap_or_else(|_| Judged::unknown());
                 driver.with(|engine| engine.on_judged(whose, judged));
             }),
@@ -464,7 +467,7 @@ impl Driver {
                     self.spawn(move |driver| async move {
                         signal_family(pid, family, Signal::TERM).await;
                         tokio::time::sleep(TERM_TO_KILL).await;
-                        // Its number may be another's once it has ended.
+                        // Once it has ended, its pid may be reused.
                         let child = driver.child_of_terminal(terminal);
                         if let Some((pid, family)) = child {
                             signal_family(pid, family, Signal::KILL).await;
@@ -492,8 +495,7 @@ impl Driver {
         None
     }
 
-    /// Holds back what is written to a process until the review has kept the files as they are, or for as long as that may
-    /// take.
+    /// Holds back writes to a process until the review has snapshotted the files, or until the wait times out.
     fn hold(&self, state: &mut State, proc: Proc) {
         let barrier = self.shared.review.barrier();
         let Some(child) = state.agents.get_mut(&proc) else {
@@ -519,7 +521,7 @@ impl Driver {
         self.shared.handle.spawn(task(self.clone()));
     }
 
-    /// Works on something on the runtime; when it is done, the editor hears so as a `result`. Its number.
+    /// Runs `work` on the runtime and returns the number under which the editor gets its `result`.
     pub fn beside(&self, work: impl FnOnce(ResultId) + Send + 'static) -> ResultId {
         let id = self.with(Engine::promise);
         self.spawn(move |driver| async move {
@@ -530,7 +532,7 @@ impl Driver {
         id
     }
 
-    /// Works something out on the runtime; the editor hears what came of it as a `result`. Its number.
+    /// Runs `work` on the runtime and returns the number under which the editor gets the value as a `result`.
     pub fn compute(
         &self,
         work: impl FnOnce() -> Result<Value, Error> + Send + 'static,
@@ -545,7 +547,7 @@ impl Driver {
         id
     }
 
-    /// The agents that run, but for their memory.
+    /// The running agents, without their memory use.
     pub fn running(&self) -> Vec<Running> {
         let state = self.shared.state.lock();
         let running = state.agents.iter().filter_map(|(proc, child)| {

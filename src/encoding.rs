@@ -1,13 +1,13 @@
-//! Text in files: which encoding it has, as Neovim's 'fileencodings' would tell, and how it is written back byte for byte.
+//! Text in files: detects the encoding like Neovim's 'fileencodings', and writes it back byte for byte.
 
 use std::borrow::Cow;
 
 use crate::error::Problem;
 
-/// What Neovim has when the user set nothing.
+/// Neovim's default when the user set nothing.
 const DEFAULT: [&str; 4] = ["ucs-bom", "utf-8", "default", "latin1"];
 
-/// An encoding, and whether the file begins with a byte order mark.
+/// An encoding, and whether the file starts with a byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     charset: Charset,
@@ -23,13 +23,13 @@ enum Charset {
     Other(&'static encoding_rs::Encoding),
 }
 
-/// UTF-8 without a mark: what a new file gets.
+/// UTF-8 without a mark, for new files.
 pub const UTF8: Encoding = Encoding {
     charset: Charset::Utf8,
     bom: false,
 };
 
-/// Marks at the beginning of a file, the longer before those they begin with.
+/// Byte order marks; a mark comes before its own prefixes.
 const MARKS: [(&[u8], Charset); 5] = [
     (&[0xef, 0xbb, 0xbf], Charset::Utf8),
     (&[0xff, 0xfe, 0, 0], Charset::Utf32 { little: true }),
@@ -39,7 +39,7 @@ const MARKS: [(&[u8], Charset); 5] = [
 ];
 
 impl Encoding {
-    /// What the mark at the beginning of a file says, if it has one.
+    /// The encoding given by the byte order mark, if there is one.
     pub fn of_mark(bytes: &[u8]) -> Option<Self> {
         let (_, charset) = MARKS.iter().find(|(mark, _)| bytes.starts_with(mark))?;
         Some(Self {
@@ -56,7 +56,7 @@ impl Encoding {
         }
     }
 
-    /// How a line ends.
+    /// The bytes that end a line.
     pub fn newline(self) -> &'static [u8] {
         match self.charset {
             Charset::Utf16 { little: true } => b"\n\0",
@@ -79,7 +79,7 @@ impl Encoding {
         }
     }
 
-    /// By the name Neovim has for it.
+    /// By Neovim's name for it.
     fn named(name: &str) -> Option<Self> {
         let charset = match name.trim().to_lowercase().as_str() {
             "utf-8" | "utf8" | "default" => Charset::Utf8,
@@ -112,7 +112,7 @@ impl Encoding {
         })
     }
 
-    /// The text of bytes without a mark, when they are text in this encoding and can be written back.
+    /// Decodes bytes without a mark, if they are text in this encoding and can be written back.
     pub fn decode(self, bytes: &[u8]) -> Option<String> {
         let text = match self.charset {
             Charset::Utf8 => std::str::from_utf8(bytes).ok()?.to_owned(),
@@ -153,11 +153,11 @@ impl Encoding {
                 text.into_owned()
             }
         };
-        // What has such a byte is no text, whatever encoding it would pass for.
+        // Anything with a NUL byte is binary, even if the encoding would accept it.
         (!text.contains('\0')).then_some(text)
     }
 
-    /// The bytes of a text, mark included; or what this encoding lacks.
+    /// Encodes a text, mark included, or says which character this encoding lacks.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, Problem> {
         let text = if self.bom {
             text.strip_prefix('\u{feff}').unwrap_or(text)
@@ -219,7 +219,7 @@ impl Encoding {
     }
 }
 
-/// The text of a file and its encoding: the first of `wanted` that fits. Nothing when it is no text in any of them.
+/// Decodes a file with the first of `wanted` that fits. None if none of them does.
 pub fn decode(bytes: &[u8], wanted: &[String]) -> Option<(String, Encoding)> {
     let default = DEFAULT.map(str::to_owned);
     let wanted = if wanted.iter().all(|name| name.is_empty()) {

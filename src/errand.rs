@@ -1,4 +1,4 @@
-//! Commands that are run to their end for what they print: with a time limit, and with nothing of them left behind.
+//! Commands run to completion for their output, with a time limit, leaving no process behind.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use engine::agents::launch::{Exit, Launch};
 
-/// More of what a command prints is not kept.
+/// The most output that is kept of a command.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// A command to run.
@@ -17,34 +17,33 @@ const MAX_BYTES: usize = 1024 * 1024;
 pub struct Errand {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// On top of Neovim's own environment, which is passed on whole.
+    /// Set on top of Neovim's own environment, which is passed on whole.
     pub env: std::collections::BTreeMap<String, String>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: String,
-    /// How long it may take.
+    /// Time limit.
     pub timeout_ms: u64,
 }
 
-/// What came of it.
+/// The outcome of a command.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Its exit code, when it exited by itself.
+    /// Its exit code, if it exited by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// It took too long and was ended.
+    /// It hit the time limit and was terminated.
     pub timed_out: bool,
-    /// What it printed.
+    /// Its stdout.
     pub stdout: String,
-    /// What it complained of.
+    /// Its stderr.
     pub stderr: String,
 }
 
 impl Errand {
-    /// What to start.
     pub fn launch(&self) -> Launch {
         Launch {
             command: self.command.clone(),
@@ -54,14 +53,12 @@ impl Errand {
         }
     }
 
-    /// How long it may take.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms.max(1))
     }
 }
 
 impl Outcome {
-    /// One that ended.
     pub fn new(exit: &Exit, timed_out: bool, stdout: &[u8], stderr: &[u8]) -> Self {
         Self {
             code: exit.code,
@@ -73,7 +70,7 @@ impl Outcome {
     }
 }
 
-/// Reads a stream to its end and appends as much of it as is kept.
+/// Reads a stream to EOF and appends as much of it as may be kept.
 pub async fn collect(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     let Some(mut from) = from else { return };
     let mut buffer = vec![0; 16 * 1024];

@@ -1,5 +1,5 @@
-//! Why something could not be done outside the engine, and the sentence the user or the agent reads of it: made here and
-//! nowhere else.
+//! Errors outside the engine, with the messages that the user or the agent reads; these are written nowhere
+//! else.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use engine::FileError;
 
-/// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the library was not started")]
@@ -55,13 +54,13 @@ pub enum Error {
 
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// It panicked, or the runtime ended.
+    /// The task panicked, or the runtime shut down.
     #[error(transparent)]
     Task(#[from] tokio::task::JoinError),
 }
 
 impl Error {
-    /// As the engine answers the agent.
+    /// The error as the engine reports it to the agent.
     pub fn of_file(&self) -> FileError {
         let kind = match self {
             Self::File {

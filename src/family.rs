@@ -1,7 +1,7 @@
-//! All that descends from a process of ours, also what left its group and its session: it carries a mark.
+//! All descendants of a process of ours, including those that left its group and session: they carry a mark.
 //!
-//! The mark is a variable of the environment, which children inherit. A process that cleaned its environment is still
-//! found while its parents live. What carries no mark and descends from nothing of ours is never touched.
+//! The mark is an environment variable, which children inherit. A process that cleared its environment is still
+//! found while its parents live. Processes that carry no mark and do not descend from ours are never touched.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use rustix::process::Signal;
 
 use crate::process::signal_group;
 
-/// The variable.
+/// Name of the variable.
 pub const VARIABLE: &str = "CURSOR_AGENT_NVIM_ID";
 
-/// While it is killed, a family may still grow: so often is looked for more.
+/// A family may still grow while it is killed, so look this many times.
 const KILL_ROUNDS: usize = 3;
 
 /// The families of one Neovim.
@@ -25,7 +25,7 @@ pub struct Families {
 
 impl Default for Families {
     fn default() -> Self {
-        // Random, so that no process of another Neovim, or of one before with this number, has it.
+        // Random, so that no process of another Neovim, or of an earlier one with the same pid, has it.
         let random = || RandomState::new().hash_one(std::process::id());
         Self {
             id: format!("{:016x}{:016x}", random(), random()),
@@ -35,12 +35,12 @@ impl Default for Families {
 }
 
 impl Families {
-    /// What the marks of all of them begin with.
+    /// The common prefix of all their marks.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// A new one.
+    /// Starts a new family.
     pub fn found(&self) -> Family {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         Family {
@@ -48,7 +48,7 @@ impl Families {
         }
     }
 
-    /// All of them as one.
+    /// All families as one.
     pub fn all(&self) -> Family {
         Family {
             mark: format!("{}.", self.id),
@@ -56,14 +56,14 @@ impl Families {
     }
 }
 
-/// A process of ours and all that descends from it.
+/// A process of ours and all its descendants.
 #[derive(Debug, Clone, Default)]
 pub struct Family {
     mark: String,
 }
 
 impl Family {
-    /// What the variable is set to. A Neovim that itself was started by an agent keeps that one's mark.
+    /// The value of the variable. A Neovim that was itself started by an agent keeps that agent's mark.
     pub fn value(&self) -> String {
         match std::env::var(VARIABLE) {
             Ok(outer) => format!("{outer} {}", self.mark),
@@ -71,14 +71,14 @@ impl Family {
         }
     }
 
-    /// Whether any of it runs, besides the groups led by `leaders`.
+    /// Whether any of it runs outside the groups led by `leaders`.
     pub fn lives(&self, leaders: &[u32]) -> bool {
         !self.members(leaders).is_empty()
     }
 
     /// Sends a signal to the groups led by `leaders` and to the rest of the family.
     pub fn signal(&self, leaders: &[u32], signal: Signal) {
-        // Found before any process ends: afterwards it is not known whose children they were.
+        // Find them before any process ends: afterwards their parents are unknown.
         let members = self.members(leaders);
         for leader in leaders {
             signal_group(*leader, signal);
@@ -124,16 +124,16 @@ mod scan {
         pid: i32,
         parent: i32,
         group: i32,
-        /// When it was started: with this no later process of the same number is mistaken for it.
+        /// Start time, so that a later process with the same pid is not mistaken for it.
         started: u64,
     }
 
     impl Member {
         fn read(pid: i32) -> Option<Self> {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // The name, in parentheses, may hold anything: the rest stands after its end.
+            // The name, in parentheses, may contain anything: parse what follows the last parenthesis.
             let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-            // One that has ended and was not waited for is none any more.
+            // Zombies do not count as running.
             if matches!(*fields.first()?, "Z" | "X") {
                 return None;
             }
@@ -145,12 +145,12 @@ mod scan {
             })
         }
 
-        /// One that has ended meanwhile is no error, and another with its number gets nothing.
+        /// Signals the process. Does nothing if it has ended, even if its pid was reused.
         pub fn signal(&self, signal: Signal) {
             let Some(pid) = Pid::from_raw(self.pid) else {
                 return;
             };
-            // The descriptor stays with the process it was opened for. An old kernel has none.
+            // A pidfd keeps referring to the process it was opened for. Old kernels have none.
             let held = pidfd_open(pid, PidfdFlags::empty());
             if Self::read(self.pid).is_none_or(|now| now.started != self.started) {
                 return;
@@ -163,7 +163,7 @@ mod scan {
     }
 
     impl Family {
-        /// Those that carry the mark or are in a group led by one of `leaders`, and all that descend from them.
+        /// Processes that carry the mark or are in a group led by one of `leaders`, and all their descendants.
         pub fn members(&self, leaders: &[u32]) -> Vec<Member> {
             let own = i32::try_from(std::process::id()).unwrap_or_default();
             let user = geteuid().as_raw();
@@ -173,7 +173,7 @@ mod scan {
                 .flatten()
                 .filter_map(|entry| {
                     let pid = entry.file_name().to_str()?.parse().ok()?;
-                    // Another user's can neither be asked nor ended, and on a server most are.
+                    // Other users' processes can be neither inspected nor signalled, and on a server most are.
                     let may = user == 0 || entry.metadata().ok()?.uid() == user;
                     (may && pid != own).then(|| Member::read(pid)).flatten()
                 })
@@ -214,7 +214,7 @@ mod scan {
 
     use super::Family;
 
-    /// None: elsewhere only groups are known.
+    /// Uninhabited: on other systems only groups are known.
     #[derive(Debug)]
     pub enum Member {}
 

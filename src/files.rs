@@ -1,4 +1,4 @@
-//! The files of a workspace for `@`: listed and matched on a thread of their own, `.gitignore` respected.
+//! The files of a workspace for `@`, listed and matched on their own thread; respects `.gitignore`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
-/// Files listed at most.
+/// The most files that are listed.
 const MAX_FILES: usize = 100_000;
-/// A listing is used again for this long; then a new one is made while the old one serves.
+/// How long a listing is reused; after that a new one is made while the old one is still served.
 const FRESH: Duration = Duration::from_secs(10);
-/// How long a search may keep the editor waiting; what it finds later is there for the next key.
+/// How long a search may block the editor; later matches are ready for the next key.
 const SEARCH_WAIT: Duration = Duration::from_millis(8);
-/// Outside of a git repository, where nothing says what to leave out.
+/// Skipped outside git repositories, where there is no `.gitignore`.
 const SKIPPED: [&str; 3] = ["node_modules", "target", ".venv"];
 
 static FILES: Mutex<Option<HashMap<PathBuf, Listing>>> = Mutex::new(None);
@@ -29,7 +29,7 @@ struct Listing {
     files: Arc<Vec<String>>,
     listed: Option<Instant>,
     listing: bool,
-    /// What the last search found.
+    /// Results of the last search.
     last: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ struct Search {
     answer: Sender<Vec<String>>,
 }
 
-/// All files below a directory, relative to it, as far as they are known: they are listed in the background.
+/// All files below a directory, relative to it, as far as the background listing has got.
 pub fn list(dir: &Path) -> Arc<Vec<String>> {
     let mut all = FILES.lock();
     let listing = all
@@ -63,7 +63,7 @@ pub fn list(dir: &Path) -> Arc<Vec<String>> {
     listing.files.clone()
 }
 
-/// The files that fit a word, best first. When that takes too long, what the last search found.
+/// The files that match a word, best first. If that takes too long, the results of the last search.
 pub fn search(dir: &Path, word: &str, max: usize) -> Vec<String> {
     let files = list(dir);
     if word.is_empty() {
@@ -75,7 +75,7 @@ pub fn search(dir: &Path, word: &str, max: usize) -> Vec<String> {
             .name("cursor-agent-search".to_owned())
             .spawn(move || {
                 for mut search in &searches {
-                    // Only the last word typed is of interest.
+                    // Only the latest word typed matters.
                     if let Some(newer) = searches.try_iter().last() {
                         search = newer;
                     }
@@ -114,7 +114,7 @@ pub fn search(dir: &Path, word: &str, max: usize) -> Vec<String> {
     })
 }
 
-/// Ranks files: what begins with the word, its name or its path, comes first.
+/// Ranks files: those whose name or path starts with the word come first.
 fn best(files: &[String], word: &str, max: usize) -> Vec<String> {
     let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
     let pattern = Pattern::new(
@@ -135,7 +135,7 @@ fn best(files: &[String], word: &str, max: usize) -> Vec<String> {
             Some((begins, score, file))
         })
         .collect();
-    // Of those that fit alike the shorter one, then by name.
+    // Among equal scores the shorter one first, then by name.
     let order = |(begins, score, file): &(bool, u32, &String)| {
         (!*begins, u32::MAX - *score, file.len(), (*file).clone())
     };

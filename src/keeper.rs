@@ -1,7 +1,7 @@
-//! Ends our processes when Neovim is killed and cannot: a shell that waits for the end of its input.
+//! Ends our processes when Neovim is killed and cannot do it: a shell that waits for EOF on its input.
 //!
-//! Whatever happens to Neovim, the system closes our end of the pipe. Agents see the end of their own input then, and
-//! most of them leave; the commands they run, and an agent that hangs, do not.
+//! Whatever happens to Neovim, the system closes our end of the pipe. Agents then see EOF on their own stdin,
+//! and most of them exit; the commands they run, and agents that hang, do not.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Reads `+ PID` and `- PID`. When there is no more to read, the groups that are left, and what carries the mark `$1`, have
-/// 0.3 s to leave by themselves and half a second after they were asked to.
+/// Reads `+ PID` and `- PID`. At EOF the remaining groups, and processes with the mark `$1`, get 0.3 s to exit
+/// by themselves and another half second after SIGTERM.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 mark=$1
@@ -43,7 +43,7 @@ for tenth in 0 1 2 TERM 4 5 6 7 KILL; do
 done
 "#;
 
-/// The shell, started with the first process it is told of.
+/// The shell, started when the first process is registered.
 #[derive(Debug)]
 pub struct Keeper {
     mark: String,
@@ -51,7 +51,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// One that looks for processes with this mark in their environment, besides the groups it is told of.
+    /// `mark`: processes with it in their environment are ended too, besides the registered groups.
     pub fn new(mark: &str) -> Self {
         Self {
             mark: mark.to_owned(),
@@ -59,14 +59,14 @@ impl Keeper {
         }
     }
 
-    /// The group led by `pid` must not outlive Neovim.
+    /// Registers the group led by `pid`: it must not outlive Neovim.
     pub fn watch(&self, pid: u32) {
         if let Some(pipe) = self.pipe.get_or_init(|| start(&self.mark)) {
             tell(pipe, &format!("+ {pid}\n"));
         }
     }
 
-    /// The group is gone: its number may come to be another's.
+    /// The group is gone and its number may be reused.
     pub fn forget(&self, pid: u32) {
         if let Some(Some(pipe)) = self.pipe.get() {
             tell(pipe, &format!("- {pid}\n"));
@@ -74,7 +74,7 @@ impl Keeper {
     }
 }
 
-/// Never waits. A shell that is gone or does not read is a net less, and no reason to stop.
+/// Never blocks. If the shell is gone or does not read, we only lose the safety net.
 fn tell(mut pipe: &UnixStream, line: &str) {
     let _ = pipe.write_all(line.as_bytes());
 }
@@ -89,7 +89,7 @@ fn start(mark: &str) -> Option<UnixStream> {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // What the terminal sends to Neovim is not meant for it.
+            // Signals from the terminal are for Neovim, not for the shell.
             .process_group(0)
             .spawn()?;
         std::io::Result::Ok(ours)

@@ -1,4 +1,5 @@
-//! The secrets every log, export and report of this process leaves out: those of our own environment and of every agent.
+//! The secrets that all logs, exports and reports of this process leave out: from our own environment and from
+//! every agent.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -9,15 +10,14 @@ use parking_lot::RwLock;
 static KNOWN: LazyLock<RwLock<Arc<Secrets>>> =
     LazyLock::new(|| RwLock::new(Arc::new(Secrets::inherited(&own_env()))));
 
-/// All of them.
 pub fn known() -> Arc<Secrets> {
-    // Called by the panic hook as well: the thread that panicked may hold the lock.
+    // The panic hook calls this too, and the thread that panicked may hold the lock.
     KNOWN
         .try_read_for(Duration::from_millis(50))
         .map_or_else(Arc::default, |known| known.clone())
 }
 
-/// Adds to them.
+/// Adds secrets.
 pub fn hide(secrets: &Secrets) {
     let mut known = KNOWN.write();
     let mut all = Secrets::clone(&known);
@@ -25,7 +25,7 @@ pub fn hide(secrets: &Secrets) {
     *known = Arc::new(all);
 }
 
-/// Neovim's environment as it is now.
+/// Neovim's current environment.
 pub fn own_env() -> Vec<(String, String)> {
     std::env::vars_os()
         .map(|(name, value)| {

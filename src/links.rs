@@ -1,10 +1,10 @@
-//! Looks where links lead and whether a disk tells upper from lower case: what rules have to know of the disk.
+//! Resolves links and checks whether a filesystem is case-sensitive, for the rules.
 
 use std::os::unix::fs::MetadataExt;
 
 use engine::policy::Disk;
 
-/// The disk of this machine.
+/// This machine's disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Real;
 
@@ -15,7 +15,8 @@ impl Disk for Real {
     }
 
     fn ignores_case(&self, path: &str) -> bool {
-        // The deepest part that exists and has a letter tells: under its name in the other case, is it the same file?
+        // Take the deepest existing part that has a letter: does its name in the other case refer to the same
+        // file?
         let mut at = path;
         while let Some((dir, name)) = at.rsplit_once('/') {
             let other: String = name.chars().map(swap_case).collect();

@@ -1,4 +1,5 @@
-//! The log file: what went wrong unseen, panics included. One thread writes it, so that no caller waits for a disk.
+//! The log file: background errors, including panics. One thread writes it, so that no caller waits for the
+//! disk.
 //!
 //! Stdout and stderr belong to the terminal Neovim draws in, so nothing may be printed there.
 
@@ -10,12 +11,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use once_cell::sync::OnceCell;
 
-/// Past this size a new file is begun, the old one kept beside it as `.old`.
+/// Past this size a new file is started; the old one is kept next to it as `.old`.
 const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
-/// This much of one text is written.
+/// Longer messages are cut.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// How many lines may wait for the writer; what comes on top of them is dropped.
+/// How many lines may wait for the writer; more are dropped.
 const MAX_WAITING: usize = 4096;
 /// How long a panic and the exit wait for the writer.
 const FLUSH_WAIT: Duration = Duration::from_millis(100);
@@ -29,21 +30,21 @@ enum Message {
         level: &'static str,
         text: String,
     },
-    /// Everything before this is written.
+    /// Answered once everything before it is written.
     Flush(Sender<()>),
 }
 
-/// The file as it stands.
+/// The open log file.
 struct Log {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// What the last text leaves open.
+    /// Masking state carried over from the previous message.
     pieces: engine::secrets::Pieces,
 }
 
 impl Log {
-    /// Opens the file. A full one is put aside first.
+    /// Opens the file, rotating it first if it is full.
     fn open(path: &Path) -> Option<Self> {
         let size = || std::fs::metadata(path).map_or(0, |meta| meta.len());
         if size() > MAX_LOG_BYTES {
@@ -51,7 +52,7 @@ impl Log {
             old.as_mut_os_string().push(".old");
             let _ = std::fs::rename(path, old);
         }
-        // A log that cannot be written is no reason to refuse the plugin.
+        // A log that cannot be written must not stop the plugin.
         let file = crate::private::append(path).ok()?;
         Some(Self {
             path: path.to_path_buf(),
@@ -62,7 +63,8 @@ impl Log {
     }
 
     fn write(&mut self, line: &str) {
-        // Another Neovim may have put it aside meanwhile; then this one's is the old one, until it is full as well.
+        // Another Neovim may have rotated it meanwhile; then this process goes on writing the old file until
+        // that is full too.
         if self.bytes > MAX_LOG_BYTES
             && let Some(next) = Self::open(&self.path)
         {
@@ -74,7 +76,7 @@ impl Log {
     }
 }
 
-/// Panics go to the log.
+/// Sends panics to the log.
 pub fn catch_panics() {
     std::panic::set_hook(Box::new(|info| {
         write("panic", &info.to_string());
@@ -83,10 +85,10 @@ pub fn catch_panics() {
     }));
 }
 
-/// Says where the log is, and starts its writer.
+/// Sets the path of the log and starts its writer.
 pub fn init(path: &Path) {
     let path = path.to_path_buf();
-    // A log that cannot be written is no reason to refuse the plugin.
+    // A log that cannot be written must not stop the plugin.
     let _ = WRITER.get_or_try_init(|| -> std::io::Result<Sender<Message>> {
         let (sender, lines) = bounded(MAX_WAITING);
         std::thread::Builder::new()
@@ -96,7 +98,7 @@ pub fn init(path: &Path) {
     });
 }
 
-/// Adds a line. Never waits.
+/// Adds a line. Never blocks.
 pub fn write(level: &'static str, text: &str) {
     let Some(writer) = WRITER.get() else { return };
     let seconds = SystemTime::now()
@@ -109,10 +111,10 @@ pub fn write(level: &'static str, text: &str) {
     });
 }
 
-/// Waits a moment until what was added is written.
+/// Waits briefly until pending lines are written.
 pub fn flush() {
     let Some(writer) = WRITER.get() else { return };
-    // The writer itself would wait for ever.
+    // The writer itself would wait forever.
     if std::thread::current().name() == Some(THREAD_NAME) {
         return;
     }
@@ -138,7 +140,7 @@ fn write_all(path: &Path, lines: &Receiver<Message>) {
                 text,
             } => {
                 let Some(log) = &mut log else { continue };
-                // A private key may come line by line.
+                // A private key may arrive line by line.
                 let text = crate::known_secrets::known().mask_piece(&text, &mut log.pieces);
                 let text = engine::text::passage(&text, MAX_TEXT_BYTES);
                 log.write(&format!("{seconds} {level} {text}\n"));

@@ -1,4 +1,4 @@
-//! Cursor's `mcp.json` files on disk, and what its CLI keeps of their servers. Read, never written.
+//! Cursor's `mcp.json` files on disk, and what its CLI stores about their servers. Read, never written.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,14 +14,14 @@ use engine::sessions::mcp::{Choice, Read as Passing, ServersWanted};
 use crate::error::Problem as Unread;
 use crate::known_secrets;
 
-/// Whose servers are asked for.
+/// Where to look for servers.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Place {
-    /// The directory a session works in.
+    /// The session's working directory.
     pub cwd: String,
-    /// On top of Neovim's own environment.
+    /// Set on top of Neovim's own environment.
     pub env: BTreeMap<String, String>,
 }
 
@@ -31,15 +31,15 @@ pub struct Place {
 pub struct Source {
     #[cfg_attr(test, schemars(with = "String", extend("x-lua" = "\"project\"|\"user\"")))]
     scope: Scope,
-    /// Where it is, or would be.
+    /// Where the file is, or would be.
     path: String,
-    /// There is one.
+    /// The file exists.
     found: bool,
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-lua" = "cursor_agent.mcp.Problem[]")))]
     problems: Vec<Problem>,
 }
 
-/// A server as the editor shows it. No value of its environment or headers is in it.
+/// A server as the editor shows it. Contains no values of its environment or headers.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct Listed {
@@ -47,22 +47,22 @@ pub struct Listed {
     #[cfg_attr(test, schemars(with = "String", extend("x-lua" = "\"project\"|\"user\"")))]
     scope: Scope,
     path: String,
-    /// Where it is defined, from 1.
+    /// Line of its definition, from 1.
     line: usize,
     /// From 1.
     column: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-lua" = "\"stdio\"|\"http\"|\"sse\"")))]
     transport: Option<&'static str>,
-    /// The command or the address as it is written, secrets removed.
+    /// The command or the address as written, with secrets removed.
     target: String,
-    /// Nothing is wrong with what it says.
+    /// Its definition has no mistakes.
     usable: bool,
-    /// Switched off, by the file or by `agent mcp disable`.
+    /// Disabled, by the file or by `agent mcp disable`.
     disabled: bool,
-    /// Cursor's CLI may use it.
+    /// Approved for Cursor's CLI.
     approved: bool,
-    /// The user's file has one of this name too.
+    /// The user's file has a server with this name too.
     hides: bool,
 }
 
@@ -72,11 +72,11 @@ pub struct Listed {
 pub struct Overview {
     files: Vec<Source>,
     servers: Vec<Listed>,
-    /// Cursor offers no more to a model.
+    /// The most tools Cursor offers to a model.
     max_tools: usize,
 }
 
-/// The files of a place, read.
+/// The parsed files of a place.
 struct Files {
     project: Option<(PathBuf, Result<Option<File>, Unread>)>,
     user: Option<(PathBuf, Result<Option<File>, Unread>)>,
@@ -95,14 +95,14 @@ impl Place {
         home.map(PathBuf::from)
     }
 
-    /// The root of the repository, or the directory itself.
+    /// The root of the repository, or the directory itself if there is none.
     fn root(&self) -> PathBuf {
         let cwd = Path::new(&self.cwd);
         let root = cwd.ancestors().find(|dir| dir.join(".git").exists());
         root.unwrap_or(cwd).to_owned()
     }
 
-    /// Where the project's file is, or would be: the nearest one up to the root of the repository.
+    /// Where the project's file is, or would be: the nearest one, searching up to the root of the repository.
     pub fn project_path(&self) -> PathBuf {
         let root = self.root();
         let user = self.user_path();
@@ -115,7 +115,7 @@ impl Place {
             .unwrap_or_else(|| root.join(".cursor/mcp.json"))
     }
 
-    /// Where the user's is, or would be.
+    /// Where the user's file is, or would be.
     pub fn user_path(&self) -> Option<PathBuf> {
         self.home().map(|home| home.join(".cursor/mcp.json"))
     }
@@ -124,7 +124,7 @@ impl Place {
         let (project, user) = (self.project_path(), self.user_path());
         let kept = |name: &str| {
             let home = self.home()?;
-            // The path as it is, or with links resolved.
+            // As it is, and with links resolved.
             let root = self.root();
             let real = root.canonicalize().unwrap_or_else(|_| root.clone());
             [real, root].into_iter().find_map(|root| {
@@ -139,7 +139,7 @@ impl Place {
             (path, file)
         };
         Files {
-            // A session in the home directory has the user's file only.
+            // In the home directory there is only the user's file.
             project: (Some(&project) != user.as_ref()).then(|| parsed(project)),
             user: user.map(parsed),
             approved: kept("mcp-approvals.json"),
@@ -147,7 +147,7 @@ impl Place {
         }
     }
 
-    /// Everything there is to show of the servers.
+    /// Everything the editor shows about the servers.
     pub fn overview(&self) -> Overview {
         let files = self.read();
         let env = |name: &str| self.var(name);
@@ -196,7 +196,7 @@ impl Place {
         }
     }
 
-    /// What is wrong with a text that is to become one of the files.
+    /// Mistakes in a text that is about to become one of the files.
     pub fn check(&self, text: &str) -> Vec<Problem> {
         let env = |name: &str| self.var(name);
         let home = self.home().unwrap_or_default();
@@ -246,7 +246,7 @@ impl Files {
     }
 }
 
-/// The servers of the files an agent is given.
+/// The servers from the files that are passed to an agent.
 pub fn passing(asked: &ServersWanted) -> Passing {
     let place = Place {
         cwd: asked.cwd.clone(),
@@ -323,7 +323,7 @@ pub fn passing(asked: &ServersWanted) -> Passing {
             }
         }
     }
-    // A file that says nothing at all because of a mistake.
+    // Files that yield nothing because of a mistake.
     if asked.choice != Choice::None {
         for (_, path, file) in files.sources() {
             let whole = match file {
@@ -391,7 +391,7 @@ fn problems(file: &Result<Option<File>, Unread>, variables: &Variables<'_>) -> V
     }
 }
 
-/// The text of a file; None where there is none. A pipe or a device is not read: that might never end.
+/// The text of a file; None if there is none. Pipes and devices are not read: they might never reach EOF.
 fn read_text(path: &Path) -> Result<Option<String>, Unread> {
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
@@ -402,7 +402,7 @@ fn read_text(path: &Path) -> Result<Option<String>, Unread> {
         return Err(Unread::NotRegular);
     }
     let mut bytes = Vec::new();
-    // One byte more, so that a file that is too large is told from one that just fits.
+    // One byte more, to tell a file that is too large from one that just fits.
     let limit = MAX_BYTES as u64 + 1;
     std::fs::File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
@@ -421,7 +421,7 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    /// A home with a project in a repository below it.
+    /// A home directory with a repository below it that contains a project.
     fn place(dir: &Path) -> Place {
         let app = dir.join("home/src/app");
         std::fs::create_dir_all(app.join("deep/er")).unwrap();
@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(place.project_path(), app.join(".cursor/mcp.json"));
         write(&app.join("deep/.cursor/mcp.json"), "{}");
         assert_eq!(place.project_path(), app.join("deep/.cursor/mcp.json"));
-        // In the home directory itself there is the user's alone.
+        // In the home directory itself there is only the user's file.
         place.cwd = dir.path().join("home").display().to_string();
         write(
             &dir.path().join("home/.cursor/mcp.json"),

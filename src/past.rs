@@ -1,4 +1,5 @@
-//! Past conversations: ours, Cursor's CLI's and what an agent lists, each once; what of them holds a text; their names.
+//! Past conversations: ours, those of Cursor's CLI and those an agent lists, without duplicates; full-text
+//! search; titles.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,9 +14,9 @@ use store::transcript::shelf::{Shelf, Stored};
 
 use crate::error::Error;
 
-/// This many lines are shown of a conversation before it is opened.
+/// Lines in the preview of a conversation.
 const PREVIEW_LINES: usize = 60;
-/// A longer line is cut there.
+/// Longer lines are cut in the preview.
 const PREVIEW_LINE_BYTES: usize = 200;
 
 /// A past conversation, as Lua sees it.
@@ -23,51 +24,51 @@ const PREVIEW_LINE_BYTES: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Past {
-    /// The agent's id of it.
+    /// The agent's session id.
     pub id: String,
-    /// What it is called.
+    /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Who named it; `prompt`: it is called after the first prompt.
+    /// Where the title comes from; `prompt`: it is the first prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-lua" = "\"user\"|\"agent\"|\"prompt\"")))]
     pub title_from: Option<String>,
-    /// Where it works.
+    /// Its working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The agent's name in the options.
     pub agent: String,
-    /// When anything was last said, as ISO 8601 spells it.
+    /// Time of the last activity, in ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
     /// The same in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_ms: Option<u64>,
-    /// Who knows it: the agent lists it, it is stored here, or it is a chat of Cursor's CLI.
+    /// Where it is known from: the agent's list, our store, or Cursor's CLI.
     #[cfg_attr(test, schemars(extend("x-lua" = "\"agent\"|\"stored\"|\"cli\"")))]
     pub source: String,
     /// It is open now.
     pub live: bool,
-    /// Then, its key.
+    /// Its key, if it is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<u64>", extend("x-lua" = "cursor_agent.Key")))]
     pub key: Option<Key>,
     /// How many entries are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
-    /// Where it goes on: at the agent, at the headless adapter, or only in a new session.
+    /// How it can be continued: by the agent, by the headless adapter, or only in a new session.
     #[cfg_attr(test, schemars(extend("x-lua" = "\"load\"|\"resume\"|\"show\"")))]
     pub how: String,
 }
 
-/// Which conversations are meant.
+/// Which conversations to list.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Which {
-    /// Those of a workspace; without it, all.
+    /// Only those of this workspace; without it, all.
     pub cwd: Option<String>,
-    /// Chats of Cursor's CLI too, by the agent's name in the options and its variables.
+    /// Include the chats of Cursor's CLI, given its agent name in the options and its variables.
     pub cli: Option<Cli>,
 }
 
@@ -78,9 +79,9 @@ pub struct Which {
 pub struct Cli {
     /// Its name in the options.
     pub agent: String,
-    /// The name of the one that goes on with chats of the terminal, if there is one.
+    /// The agent that continues chats of the terminal, if there is one.
     pub headless: Option<String>,
-    /// Its variables, on top of those it inherits.
+    /// Its variables, on top of the inherited ones.
     pub env: BTreeMap<String, String>,
 }
 
@@ -105,7 +106,7 @@ impl From<Stored> for Past {
 }
 
 impl Past {
-    /// How much its title counts: the user's own words, then the agent's, then those of the first prompt.
+    /// Rank of its title: set by the user, then by the agent, then from the first prompt.
     fn title_rank(&self) -> u8 {
         match (&self.title, self.title_from.as_deref()) {
             (None, _) => 0,
@@ -116,17 +117,17 @@ impl Past {
     }
 }
 
-/// What is on disk, as Lua sees it.
+/// Stored conversations, as Lua sees them.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Default, Serialize)]
 pub struct OnDisk {
-    /// Each once, newest first.
+    /// Without duplicates, newest first.
     sessions: Vec<Past>,
     /// Why some of ours cannot be read.
     problems: Vec<String>,
 }
 
-/// What is stored, ours and the CLI's.
+/// Stored conversations, ours and the CLI's.
 pub fn stored(shelf: Option<&Shelf>, which: &Which) -> OnDisk {
     let mut all = Vec::new();
     let mut unread = Vec::new();
@@ -150,10 +151,11 @@ pub fn stored(shelf: Option<&Shelf>, which: &Which) -> OnDisk {
     }
 }
 
-/// The sessions that are open, by id: their keys, and what they are called.
+/// Open sessions by id, with their keys and titles.
 pub type Open = HashMap<String, (Key, Option<String>)>;
 
-/// All of them, each once: what is stored knows most, what the agent lists is newest. Live ones first, then newest first.
+/// Merges both lists without duplicates: the store knows most, the agent's list is newest. Live ones first,
+/// then newest first.
 pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &Open) -> Vec<Past> {
     let mut all: Vec<Past> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -177,7 +179,7 @@ pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &Open) -> Vec<Past> {
             }
             known.cwd = known.cwd.take().or(one.cwd);
             if known.source == "cli" && one.source == "agent" {
-                // The agent lists it: it takes it up by itself.
+                // The agent lists it, so it can load it itself.
                 known.how = "load".to_owned();
             }
             continue;
@@ -197,7 +199,7 @@ pub fn merge(stored: Vec<Past>, listed: Vec<Past>, open: &Open) -> Vec<Past> {
     all
 }
 
-/// A line that holds the text, as Lua sees it.
+/// A matching line, as Lua sees it.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hit {
@@ -217,11 +219,11 @@ pub struct Hit {
     entry: usize,
     /// The line of that entry's text, from 1.
     line: usize,
-    /// That line.
+    /// The line itself.
     text: String,
 }
 
-/// The lines that hold a text.
+/// Searches for a text.
 pub fn search(shelf: Option<&Shelf>, text: &str, which: &Which) -> Result<Vec<Hit>, Error> {
     let needle = Needle::new(text).ok_or(Error::NoNeedle)?;
     let Some(shelf) = shelf else {

@@ -1,4 +1,4 @@
-//! Creates files and directories that only the user can read, from their first byte and whatever the umask is.
+//! Creates files and directories that only the user can read, from the first byte and whatever the umask.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Result;
@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 
-/// Makes a directory and those above it that are missing.
+/// Creates a directory and its missing parents.
 pub fn create_dir(path: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -18,7 +18,7 @@ pub fn create_dir(path: &Path) -> Result<()> {
         .create(path)
 }
 
-/// Creates a file that does not exist yet. Neither another's file nor a link planted there is written to.
+/// Creates a file that does not exist yet. Never writes to an existing file or through a planted link.
 pub fn create_new(path: &Path) -> Result<File> {
     OpenOptions::new()
         .write(true)
@@ -27,7 +27,7 @@ pub fn create_new(path: &Path) -> Result<File> {
         .open(path)
 }
 
-/// Opens a file to append to. One that others could read, from an earlier version, is closed to them.
+/// Opens a file for appending. If an earlier version left it readable by others, that is fixed.
 pub fn append(path: &Path) -> Result<File> {
     let file = OpenOptions::new()
         .create(true)
@@ -36,14 +36,14 @@ pub fn append(path: &Path) -> Result<File> {
         .open(path)?;
     let meta = file.metadata()?;
     if meta.is_file() && meta.mode() & 0o077 != 0 {
-        // Where that is not allowed, it is not our file.
+        // If that is not allowed, it is not our file.
         let _ = file.set_permissions(std::fs::Permissions::from_mode(FILE_MODE));
     }
     Ok(file)
 }
 
-/// Locks a file, which is created when it is missing, until what is returned is dropped or the process ends; nothing
-/// when another process has it. It is never removed: another could hold a lock on the one that was there before.
+/// Locks a file, creating it if needed, until the returned handle is dropped or the process ends; None if
+/// another process holds it. The file is never removed: another process could hold a lock on the removed one.
 pub fn lock(path: &Path) -> Result<Option<File>> {
     let file = OpenOptions::new()
         .create(true)

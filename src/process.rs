@@ -1,4 +1,4 @@
-//! One child process of ours: spawned in its own process group, its pipes, its last words, its end.
+//! A child process: spawned in its own process group, with its pipes, its last stderr lines and its exit.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -18,10 +18,10 @@ use engine::agents::launch::{Exit, Launch};
 use crate::family::{self, Family};
 use crate::pace::Pace;
 
-/// At most this much of a line of stderr is kept until it ends.
+/// The most that is kept of an unfinished line of stderr.
 const RAW_LINE_BYTES: usize = 64 * 1024;
 
-/// Reads what the system says of an end.
+/// Converts an exit status.
 pub fn exit(status: Option<ExitStatus>, stderr: Vec<String>) -> Exit {
     use std::os::unix::process::ExitStatusExt;
     Exit {
@@ -51,7 +51,7 @@ fn command(launch: &Launch, family: &Family) -> std::io::Result<Command> {
         ));
     };
     if !std::path::Path::new(&launch.cwd).is_dir() {
-        // Without this the system's answer for a missing directory is that of a missing program.
+        // Otherwise a missing directory would be reported like a missing program.
         return Err(std::io::Error::new(
             std::io::ErrorKind::NotADirectory,
             format!("no directory {}", launch.cwd),
@@ -68,7 +68,7 @@ fn command(launch: &Launch, family: &Family) -> std::io::Result<Command> {
     Ok(command)
 }
 
-/// Starts a command with nothing to read, and stdout and stderr in one pipe, so that their order is the real one.
+/// Starts a command without input, with stdout and stderr in one pipe so that their order is preserved.
 pub fn spawn_merged(launch: &Launch, family: &Family) -> std::io::Result<(Child, Receiver)> {
     let (reader, writer) = std::io::pipe()?;
     let mut command = command(launch, family)?;
@@ -77,19 +77,19 @@ pub fn spawn_merged(launch: &Launch, family: &Family) -> std::io::Result<(Child,
         .stdout(writer.try_clone()?)
         .stderr(writer);
     let child = command.spawn()?;
-    // The command still holds the write ends: dropping it lets the pipe end with the child.
+    // The command still holds the write ends: drop it so that the pipe closes with the child.
     drop(command);
     Ok((child, Receiver::from_owned_fd(reader.into())?))
 }
 
-/// Signals the whole group led by `pid`. One that is gone already is no error.
+/// Signals the whole group led by `pid`. Not an error if it is already gone.
 pub fn signal_group(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(pid, signal);
     }
 }
 
-/// Whether anything is left of the group led by `pid`.
+/// Whether any process is left in the group led by `pid`.
 pub fn group_lives(pid: u32) -> bool {
     i32::try_from(pid)
         .ok()
@@ -97,7 +97,7 @@ pub fn group_lives(pid: u32) -> bool {
         .is_some_and(|pid| test_kill_process_group(pid).is_ok())
 }
 
-/// The last lines of a stream. They may be long, and hold secrets.
+/// The last lines of a stream. They may be long, and contain secrets.
 #[derive(Debug, Default)]
 pub struct Tail {
     lines: VecDeque<String>,
@@ -105,7 +105,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Takes what was read; calls `line` with each line that is complete now.
+    /// Takes a chunk; calls `line` with each line that is now complete.
     pub fn push(&mut self, mut bytes: &[u8], mut line: impl FnMut(&str)) {
         while let Some(at) = bytes.iter().position(|b| *b == b'\n') {
             self.grow(&bytes[..at]);
@@ -115,7 +115,7 @@ impl Tail {
         self.grow(bytes);
     }
 
-    /// The stream has ended: the last lines, an unfinished one included.
+    /// At EOF: the last lines, including an unfinished one.
     pub fn finish(mut self, mut line: impl FnMut(&str)) -> Vec<String> {
         if !self.part.is_empty() {
             self.end_line(&mut line);
@@ -141,8 +141,8 @@ impl Tail {
     }
 }
 
-/// Waits for the end of a process's output. One that has exited may have left it open to a child of its own: then
-/// what comes within `grace` is all there is, and how it ended is told.
+/// Waits for the end of a process's output. After it exits, a child of its own may hold the pipe open: then
+/// only output within `grace` counts. Returns how it ended.
 pub async fn until_gone(
     child: &mut Child,
     reading: impl Future<Output = ()>,
@@ -157,7 +157,7 @@ pub async fn until_gone(
         }
         match waits.then(|| waiting.as_mut().poll(context)) {
             Some(Poll::Ready(Ok(status))) => return Poll::Ready(Some(status)),
-            // Its end may have been told elsewhere: then only its output tells.
+            // Something else may have reaped it: then only its output tells.
             Some(Poll::Ready(Err(_))) => waits = false,
             Some(Poll::Pending) | None => {}
         }
@@ -170,12 +170,12 @@ pub async fn until_gone(
     exited
 }
 
-/// Reads a stream to its end, handing out each piece as it comes.
+/// Reads a stream to EOF, handing out each chunk as it arrives.
 pub async fn read_all(from: impl AsyncRead + Unpin, piece: impl FnMut(&[u8])) {
     read_when(from, || std::future::ready(()), piece).await;
 }
 
-/// The same, a piece at a time as soon as there is `room` for what comes of it.
+/// Like `read_all`, but waits for `room` before each read.
 pub async fn read_when<F: Future<Output = ()>>(
     mut from: impl AsyncRead + Unpin,
     room: impl Fn() -> F,

@@ -1,20 +1,20 @@
-//! What runs for the editor: agents with their process, its age and the memory of all it started; and what files take on disk.
+//! Running agents with their process, age and memory use including descendants; and the disk space files take.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// A directory of more files than this is not counted to the end.
+/// Counting stops after this many files.
 const MAX_FILES: usize = 100_000;
 
-/// An agent that runs.
+/// A running agent.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Running {
     /// Its name in the options.
     pub agent: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: String,
     /// Its process, which leads a group.
     pub pid: u32,
@@ -22,28 +22,28 @@ pub struct Running {
     pub age_ms: u64,
     /// How many sessions it has.
     pub sessions: usize,
-    /// What its group takes, where that can be told.
+    /// Memory use of its group, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
 }
 
-/// What is at a path.
+/// Disk space at a path.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// As it was asked for.
+    /// As requested.
     pub path: String,
-    /// There is something.
+    /// The path exists.
     pub found: bool,
-    /// How many files.
+    /// Number of files.
     pub files: usize,
-    /// What they take.
+    /// Their total size.
     pub bytes: u64,
-    /// There is more than was counted.
+    /// Counting stopped early.
     pub more: bool,
 }
 
-/// Fills in what the groups take.
+/// Fills in the memory use of the groups.
 pub fn weigh(running: &mut [Running]) {
     let groups = groups_on_linux().or_else(groups_by_ps);
     for one in running {
@@ -70,7 +70,7 @@ fn groups_on_linux() -> Option<HashMap<u32, u64>> {
         let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
             continue;
         };
-        // The name of the program, in parentheses, may hold anything.
+        // The program name, in parentheses, may contain anything.
         let Some((_, rest)) = stat.rsplit_once(") ") else {
             continue;
         };
@@ -85,7 +85,7 @@ fn groups_on_linux() -> Option<HashMap<u32, u64>> {
     seen.then_some(groups)
 }
 
-/// The same elsewhere.
+/// The same on other systems.
 fn groups_by_ps() -> Option<HashMap<u32, u64>> {
     let output = std::process::Command::new("ps")
         .args(["-A", "-o", "pgid=,rss="])
@@ -104,7 +104,7 @@ fn groups_by_ps() -> Option<HashMap<u32, u64>> {
     (!groups.is_empty()).then_some(groups)
 }
 
-/// What a file, or all files below a directory, take. Links are not followed.
+/// Size of a file, or of all files below a directory. Links are not followed.
 pub fn measure(path: &str) -> Size {
     let mut size = Size {
         path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! What is written to an agent: in order, never dropped, with a word when the agent does not read it.
+//! Writes to an agent: in order, without dropping anything, and reports when the agent stops reading.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,16 +12,16 @@ use tokio::net::unix::pipe;
 use tokio::process::ChildStdin;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// How long an agent may leave what was written to it.
+/// How long an agent may leave input unread before that is reported.
 const STALL_WAIT: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 10_000 });
-/// While more than this is to be written to an agent, nothing is read from it: what it asks for would only make it more.
+/// While more than this is unwritten, nothing is read from the agent: its requests would only add to it.
 const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
-/// How often is looked whether it is less.
+/// How often to check whether it has shrunk.
 const POLL: Duration = Duration::from_millis(20);
-/// A write takes no more than this, so that it shows whether any of it is read.
+/// Size of a single write, small enough to see whether any of it is read.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// How often is looked whether a pipe that seemed closed is.
+/// How often to check again whether a pipe that seemed closed really is.
 const CLOSED_POLL: Duration = Duration::from_secs(1);
 
 /// How writing to a process ended.
@@ -29,29 +29,28 @@ const CLOSED_POLL: Duration = Duration::from_secs(1);
 pub enum End {
     /// We closed it.
     Closed,
-    /// The process does not read it any more.
+    /// The process no longer reads.
     Lost,
 }
 
-/// The end lines are put in at. Dropped to close the pipe once they are written.
+/// The sending end. Dropping it closes the pipe once all lines are written.
 #[derive(Debug)]
 pub struct Sender {
     lines: UnboundedSender<Vec<u8>>,
     waiting: Waiting,
 }
 
-/// The end they are taken out at.
+/// The receiving end.
 #[derive(Debug)]
 pub struct Receiver {
     lines: UnboundedReceiver<Vec<u8>>,
     waiting: Waiting,
 }
 
-/// How many bytes are between the two.
+/// Bytes queued between the two.
 #[derive(Debug, Clone, Default)]
 pub struct Waiting(Arc<AtomicUsize>);
 
-/// Both ends.
 pub fn channel() -> (Sender, Receiver) {
     let (sender, receiver) = unbounded_channel();
     let waiting = Waiting::default();
@@ -68,7 +67,7 @@ pub fn channel() -> (Sender, Receiver) {
 }
 
 impl Sender {
-    /// Puts a line in. The process may be gone; its end is told by its stdout.
+    /// Queues a line. The process may be gone; its exit is noticed on stdout.
     pub fn send(&self, line: Vec<u8>) {
         self.waiting.0.fetch_add(line.len(), Ordering::Relaxed);
         if self.lines.send(line).is_err() {
@@ -78,12 +77,11 @@ impl Sender {
 }
 
 impl Waiting {
-    /// How many there are.
     pub fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Waits until they are few enough to read on.
+    /// Waits until few enough are queued to read on.
     pub async fn room(&self) {
         while self.bytes() > MAX_WAITING_BYTES {
             tokio::time::sleep(POLL).await;
@@ -92,13 +90,12 @@ impl Waiting {
 }
 
 impl Receiver {
-    /// The bytes that wait.
     pub fn waiting(&self) -> Waiting {
         self.waiting.clone()
     }
 
-    /// Writes lines until there will be no more, then closes the pipe. `stalled` is told how many bytes wait when the
-    /// agent reads none of them, and None when it reads again.
+    /// Writes lines until the sender is dropped, then closes the pipe. `stalled` is called with the number of
+    /// queued bytes when the agent reads none of them, and with None when it reads again.
     pub async fn write_to(self, stdin: ChildStdin, stalled: impl FnMut(Option<usize>)) -> End {
         match stdin.into_owned_fd().and_then(pipe::Sender::from_owned_fd) {
             Ok(pipe) => self.write_to_pipe(pipe, stalled).await,
@@ -106,8 +103,8 @@ impl Receiver {
         }
     }
 
-    /// The next line, or None when there is none any more; an error when the other side closes its end, which is
-    /// noticed also when there is nothing to tell it.
+    /// The next line, or None at the end; an error when the other side closes its end, which is noticed even
+    /// when there is nothing to write.
     async fn next(&mut self, pipe: &pipe::Sender) -> Result<Option<Vec<u8>>, ()> {
         let mut closed = pin!(closed_by_reader(pipe));
         let mut next = pin!(self.lines.recv());
@@ -130,7 +127,7 @@ impl Receiver {
                 Ok(None) => return End::Closed,
                 Ok(Some(line)) => line,
             };
-            // Lines that wait go out in one write.
+            // Queued lines go out in one write.
             while batch.len() < PIECE_BYTES {
                 let Ok(line) = self.lines.try_recv() else {
                     break;
@@ -162,13 +159,13 @@ impl Receiver {
     }
 }
 
-/// Waits until nothing reads from a pipe any more.
+/// Waits until the reader has closed the pipe.
 async fn closed_by_reader(pipe: &pipe::Sender) {
     loop {
         match pipe.ready(Interest::ERROR).await {
             Ok(ready) if ready.is_error() || ready.is_write_closed() => return,
             Ok(_) => tokio::time::sleep(CLOSED_POLL).await,
-            // Then writing says so.
+            // Then a write will fail instead.
             Err(_) => std::future::pending::<()>().await,
         }
     }
@@ -176,7 +173,7 @@ async fn closed_by_reader(pipe: &pipe::Sender) {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // Nothing waits for a pipe that is gone.
+        // Nothing is queued for a closed pipe.
         self.waiting.0.store(0, Ordering::Relaxed);
     }
 }
@@ -194,7 +191,7 @@ mod tests {
             .enable_all()
             .build()
             .unwrap();
-        // One that is never named is to fail, not to hang.
+        // Fail rather than hang if the file never shows up.
         let deadline = Duration::from_secs(30);
         let ended = runtime.block_on(async { tokio::time::timeout(deadline, stall()).await });
         assert!(ended.is_ok(), "within {deadline:?}");

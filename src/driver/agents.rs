@@ -1,4 +1,4 @@
-//! An agent's process: its pipes from the first line to the last, and its end.
+//! An agent's process: its pipes, from the first line to the last, and its exit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -17,9 +17,9 @@ use crate::pace;
 use crate::process::{self, Tail};
 use crate::stdin;
 
-/// How long a process whose stdout has ended may take to exit.
+/// How long a process may take to exit once its stdout has closed.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
-/// How long an agent may wait to be heard until it was looked what a call changed.
+/// How long reading from an agent pauses while the review looks at what a call changed.
 const LOOK_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
@@ -60,7 +60,7 @@ impl Driver {
             tokio::spawn(async move {
                 let stalled = |bytes| driver.with(|engine| engine.on_stalled(proc, bytes));
                 if lines.write_to(stdin, stalled).await == stdin::End::Lost {
-                    // One that ends closes all of its pipes: then its end is told.
+                    // A process that exits closes all of its pipes; then its exit is reported instead.
                     tokio::time::sleep(EXIT_WAIT).await;
                     driver.with(|engine| engine.on_pipe_closed(proc, "stdin"));
                 }
@@ -94,7 +94,7 @@ impl Driver {
                 self.on_frame(proc, frame);
             }
         }
-        // Stdout has ended: for the protocol the agent is gone, whatever the process still does.
+        // Stdout has closed: to the protocol the agent is gone, whatever the process still does.
         let status = match tokio::time::timeout(EXIT_WAIT, child.wait()).await {
             Ok(status) => status.ok().or(exited),
             Err(_) => {
@@ -122,14 +122,14 @@ impl Driver {
         self.forget_agent(proc);
     }
 
-    /// Parses outside the lock. A panic over one message must not end the stream of the others.
+    /// Parses outside the lock. A panic in one message must not end the stream.
     fn on_frame(&self, proc: Proc, frame: Frame) {
         let taken = catch_unwind(AssertUnwindSafe(|| match frame {
             Frame::TooLong { bytes } => self.with(|engine| engine.on_too_long(proc, bytes)),
             Frame::Line(line) => {
                 let messages = Message::parse_all(line);
                 let is_answer = |message| matches!(message, &Ok(Message::Response { .. }));
-                // Whoever hears that a turn is over finds what it changed in the review.
+                // When the end of a turn is reported, its changes must already be in the review.
                 if messages.iter().any(is_answer)
                     && self.shared.unlooked.swap(false, Ordering::AcqRel)
                 {

@@ -1,4 +1,4 @@
-//! What is held of a running process, and how it is ended with all it started.
+//! The state of a running process, and how it is terminated with everything it started.
 
 use std::time::{Duration, Instant};
 
@@ -8,44 +8,44 @@ use crate::family::Family;
 use crate::process;
 use crate::stdin;
 
-/// How long the last stderr lines may take after the process; a grandchild can hold the pipe open for ever.
+/// How long to wait for the last stderr lines after the exit; a grandchild can hold the pipe open forever.
 pub(super) const STDERR_WAIT: Duration = Duration::from_millis(200);
-/// Between the polite signal and the other one.
+/// Time between SIGTERM and SIGKILL.
 pub(super) const TERM_TO_KILL: Duration = Duration::from_millis(500);
-/// How long what a dead agent left in its group may take to end after the polite signal.
+/// How long the rest of a dead agent's group may take to end after SIGTERM.
 const LEFTOVER_WAIT: Duration = Duration::from_secs(2);
-/// How often is looked whether it did, and whether what left its group did.
+/// How often to check whether the group, and whatever left it, has ended.
 const LEFTOVER_POLL: Duration = Duration::from_millis(10);
 const FAMILY_POLL: Duration = Duration::from_millis(100);
 
-/// What is held of a running process.
+/// The state of a running process.
 #[derive(Default)]
 pub(super) struct Child {
-    /// Lines for its stdin; dropped to close it.
+    /// Lines for its stdin; dropping it closes the pipe.
     pub(super) stdin: Option<stdin::Sender>,
-    /// Lines that wait until the review has kept the files as they are.
+    /// Lines held back until the review has snapshotted the files.
     pub(super) held: Option<Vec<Vec<u8>>>,
-    /// How many hold them back.
+    /// How many holds are active.
     pub(super) holds: usize,
-    /// Its process group, once it runs.
+    /// Its process group, once it has started.
     pub(super) pid: Option<u32>,
-    /// Since when.
+    /// When it started.
     pub(super) since: Option<Instant>,
-    /// All that descends from it.
+    /// All its descendants.
     pub(super) family: Family,
-    /// It was told to end before it had started, or is of no use any more.
+    /// It was terminated before it had started, or is no longer needed.
     pub(super) doomed: bool,
-    /// It ended; what it left in the background may still be there.
+    /// It has exited; its background processes may still run.
     pub(super) exited: bool,
 }
 
 impl Child {
-    /// What is needed to end it when the lock is given back.
+    /// What is needed to terminate it once the lock is released.
     pub(super) fn handle(&self) -> (Option<u32>, Family) {
         (self.pid, self.family.clone())
     }
 
-    /// Writes a line, or keeps it while lines are held back.
+    /// Writes a line, or queues it while writes are held back.
     pub(super) fn write(&mut self, line: Vec<u8>) {
         if let Some(held) = &mut self.held {
             held.push(line);
@@ -54,7 +54,7 @@ impl Child {
         }
     }
 
-    /// Writes what was held back, once nothing holds it any more.
+    /// Drops one hold; after the last one, writes the queued lines.
     pub(super) fn release(&mut self) {
         self.holds = self.holds.saturating_sub(1);
         if self.holds > 0 {
@@ -66,14 +66,14 @@ impl Child {
     }
 }
 
-/// Waits for the rest of a family whose leader has ended and that was told to end; kills it when it does not.
+/// Waits for the rest of a family that was sent SIGTERM and whose leader has exited; kills it after a timeout.
 pub(super) async fn await_family(pid: u32, family: &Family) {
     let until = Instant::now() + LEFTOVER_WAIT;
     let late = || Instant::now() >= until;
     while process::group_lives(pid) && !late() {
         tokio::time::sleep(LEFTOVER_POLL).await;
     }
-    // Those who left the group. Looking for them costs more.
+    // Processes that left the group. Finding them is more expensive.
     while !late() {
         let family = family.clone();
         let lives = tokio::task::spawn_blocking(move || family.lives(&[])).await;
@@ -82,12 +82,12 @@ pub(super) async fn await_family(pid: u32, family: &Family) {
         }
         tokio::time::sleep(FAMILY_POLL).await;
     }
-    // The group may be gone: its number is no one's to kill then.
+    // If the group is gone, its number may be reused: do not signal it.
     let leader = Some(pid).filter(|pid| process::group_lives(*pid));
     signal_family(leader, family.clone(), Signal::KILL).await;
 }
 
-/// Signals a group and what left it. Looking for that takes milliseconds: never under the lock.
+/// Signals a group and the processes that left it. Finding those takes milliseconds: never under the lock.
 pub(super) async fn signal_family(pid: Option<u32>, family: Family, kind: Signal) {
     let leaders: Vec<u32> = pid.into_iter().collect();
     let done = tokio::task::spawn_blocking(move || match kind {

@@ -1,4 +1,4 @@
-//! Reads and writes for agents on disk: one after the other for each file, in the order they were asked for.
+//! Reads and writes files on disk for agents, one at a time per file, in the order of the requests.
 
 use engine::effect::DiskOp;
 use engine::ids::EditorId;
@@ -12,13 +12,13 @@ use crate::links;
 pub(super) struct DiskJob {
     pub(super) request: EditorId,
     pub(super) op: DiskOp,
-    /// Where its path led when it was judged.
+    /// What its path resolved to when it was judged.
     pub(super) real: Option<String>,
     pub(super) encodings: Vec<String>,
 }
 
 impl Driver {
-    /// Does what is to be done with a file, one thing after the other.
+    /// Works off the queue of one file.
     pub(super) async fn work_off(&self, path: String) {
         loop {
             let job = {
@@ -54,7 +54,7 @@ impl Driver {
     }
 }
 
-/// Whether a path still leads where it led when it was judged: a link may have been put there since.
+/// Whether a path still resolves to what was judged: a link may have been planted since.
 fn leads_there(op: &DiskOp, real: Option<&str>) -> Result<(), Error> {
     let (DiskOp::Read { path, .. } | DiskOp::Write { path, .. }) = op;
     match real {

@@ -1,4 +1,4 @@
-//! Runs errands: commands of ours that are run to their end for what they print.
+//! Runs errands: our own commands, run to completion for their output.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::process;
 
 impl Driver {
-    /// Runs a command for what it prints; the editor hears that as a `result`. Its number.
+    /// Runs a command and returns the number under which the editor gets its output as a `result`.
     pub fn run(&self, errand: Errand) -> ResultId {
         let id = self.with(Engine::promise);
         self.spawn(move |driver| async move {
@@ -37,7 +37,7 @@ impl Driver {
             self.shared.keeper.watch(pid);
             self.shared.state.lock().errands.insert(pid);
         }
-        // It has nothing to read.
+        // It gets no input.
         drop(child.stdin.take());
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -70,7 +70,7 @@ impl Driver {
             signal_family(pid, family.clone(), Signal::KILL).await;
             exited = child.wait().await.ok();
         }
-        // What it left in the background has no use.
+        // Its background processes are of no use.
         signal_family(pid, family.clone(), Signal::TERM).await;
         if let Some(pid) = pid {
             self.spawn(move |driver| async move {

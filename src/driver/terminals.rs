@@ -1,4 +1,4 @@
-//! Commands run for agents: what they print goes to the engine, what they leave in the background is killed on release.
+//! Commands run for agents: their output goes to the engine; their background processes are killed on release.
 
 use engine::agents::launch::{Exit, Launch};
 use rustix::process::Signal;
@@ -23,7 +23,7 @@ impl Driver {
             Err(error) => {
                 let message = format!("{}: {error}\n", launch.command.join(" "));
                 self.with(|engine| engine.on_terminal_output(terminal, message.as_bytes()));
-                // What a shell answers for a command it cannot run.
+                // As a shell reports a command it cannot run.
                 Exit {
                     code: Some(127),
                     ..Exit::default()
@@ -52,7 +52,7 @@ impl Driver {
                     .await;
                 });
                 let status = child.wait().await.ok();
-                // A process it left in the background can hold the pipe open: what is read by now is the output.
+                // A background process can hold the pipe open: take what has been read so far.
                 let _ = tokio::time::timeout(STDERR_WAIT, &mut read).await;
                 process::exit(status, Vec::new())
             }
@@ -68,18 +68,18 @@ impl Driver {
         if doomed {
             signal_family(None, family.clone(), Signal::KILL).await;
         }
-        // All of the group is dead, even if the system has not taken note of that yet.
+        // The whole group is dead, even if the system has not reaped it yet.
         pid.inspect(|pid| self.shared.keeper.forget(*pid));
     }
 
-    /// A command has ended; `left`: something of it runs on. Its group and whether that was to end, unless it is kept:
-    /// what it left in the background is killed on release.
+    /// A command has exited; `left`: some of its processes still run. Returns its group and whether it was to
+    /// be terminated, unless it is kept: background processes are killed on release.
     fn end_terminal(&self, terminal: u64, left: bool) -> Option<(Option<u32>, bool)> {
         let mut state = self.shared.state.lock();
         let child = state.terminals.get_mut(&terminal)?;
         child.exited = true;
         let (pid, doomed) = (child.pid, child.doomed);
-        // A group that is gone must not be mistaken for a later one with its number.
+        // Do not mistake a later group with the same number for this one.
         child.pid = pid.filter(|pid| process::group_lives(*pid));
         if !doomed && (child.pid.is_some() || left) {
             return None;

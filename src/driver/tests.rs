@@ -1,4 +1,4 @@
-//! What the driver leaves behind of processes, and in which order it writes files.
+//! Tests of what the driver leaves running, and of the order in which it writes files.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn wait_for(what: impl Fn() -> bool) -> bool {
     true
 }
 
-/// An agent that ends at EOF and leaves a process behind that does not care for SIGTERM.
+/// An agent that exits at EOF and leaves a process behind that ignores SIGTERM.
 fn with_leftover(driver: &Driver) -> u32 {
     let script =
         "(trap '' TERM; exec sleep 1000) </dev/null >/dev/null 2>&1 & read line; read line";
@@ -46,7 +46,7 @@ fn at_exit_what_an_agent_left_in_its_group_is_killed_in_time() {
     let group = with_leftover(&driver);
     let started = Instant::now();
     driver.shutdown(Duration::from_millis(300));
-    // Not as long as what was left there would have taken.
+    // Sooner than the leftover process would have ended by itself.
     assert!(started.elapsed() < Duration::from_secs(10));
     assert!(wait_for(|| !process::group_lives(group)));
 }

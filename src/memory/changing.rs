@@ -1,6 +1,6 @@
-//! What of an entry that changes has to be written: what was added to the texts inside it, or all of it again.
+//! Decides what to write of an entry that changes: the text added inside it, or the whole entry again.
 //!
-//! A command's output grows in hundreds of steps. Written whole each time, a megabyte of it would take hundreds.
+//! A command's output grows in hundreds of steps. Rewriting it each time would turn a megabyte into hundreds.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use engine::secrets::Secrets;
 use serde_json::Value;
 use store::transcript::record::{self, Growth};
 
-/// For so many bytes that were written again of an entry, the next time is a millisecond later.
+/// Each this many bytes rewritten of an entry delay its next rewrite by a millisecond.
 const AGAIN_BYTES_PER_MS: u64 = 8 * 1024;
-/// A shorter text is written again where it is not only longer.
+/// A shorter text is rewritten unless it only grew.
 const SLIDING_BYTES: usize = 1024;
-/// By so much of its beginning a text is found in what it was.
+/// Length of the prefix by which a text is found in its old version.
 const PROBE_BYTES: usize = 256;
-/// At so many places.
+/// How many matches of the prefix are tried.
 const PROBES: usize = 8;
 
-/// The tool calls of a conversation that are not over.
+/// The unfinished tool calls of a conversation.
 #[derive(Debug, Default)]
 pub struct Changing {
     entries: HashMap<usize, One>,
@@ -26,11 +26,11 @@ pub struct Changing {
 
 #[derive(Debug)]
 struct One {
-    /// As it is written, but for secrets.
+    /// As last written, before masking.
     written: Value,
-    /// So many bytes of it were written again.
+    /// Bytes rewritten so far.
     again: u64,
-    /// When that was last.
+    /// Time of the last rewrite.
     at: Instant,
 }
 
@@ -41,7 +41,7 @@ impl One {
 }
 
 impl Changing {
-    /// The records of an entry as it stands now.
+    /// The records to write for an entry in its current state.
     pub fn take(
         &mut self,
         number: usize,
@@ -84,7 +84,7 @@ impl Changing {
         records
     }
 
-    /// The entries of which nothing is to be written before a moment to come, and that moment.
+    /// Entries that must not be rewritten yet, and when they may be.
     pub fn busy(&self, now: Instant) -> impl Iterator<Item = (usize, Instant)> {
         let all = self
             .entries
@@ -94,10 +94,10 @@ impl Changing {
     }
 }
 
-/// A record of all of an entry.
+/// A record of a whole entry.
 pub fn whole(number: usize, value: &Value, secrets: &Secrets) -> Vec<u8> {
     let line = record::entry_of(number, value, bytes_of(value));
-    // A record is text.
+    // A record is always UTF-8.
     let is_secret = std::str::from_utf8(&line).is_ok_and(|text| secrets.has_known(text));
     if is_secret {
         return record::entry(number, secrets.mask_known(&value.to_string()).as_bytes());
@@ -105,7 +105,7 @@ pub fn whole(number: usize, value: &Value, secrets: &Secrets) -> Vec<u8> {
     line
 }
 
-/// How long a value is when it is spelled out, roughly.
+/// Approximate length of a value as JSON.
 fn bytes_of(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + text.len() / 16 + 16,
@@ -118,7 +118,7 @@ fn bytes_of(value: &Value) -> usize {
     }
 }
 
-/// Leaves out what may be the beginning of a secret: it is masked once it is whole.
+/// Removes what may be the beginning of a secret: it can be masked only once it is complete.
 fn hold_back(value: &mut Value, secrets: &Secrets) {
     let Some(tool) = value.get_mut("tool") else {
         return;
@@ -144,7 +144,7 @@ fn hold_back_all(value: &mut Value, secrets: &Secrets) {
     }
 }
 
-/// Whether texts that changed at their ends are all that is new; if so, these.
+/// Whether nothing but the ends of texts changed; collects those changes.
 fn grown(
     old: &Value,
     new: &Value,
@@ -192,12 +192,13 @@ fn grown(
     }
 }
 
-/// How much of its beginning a text has lost, and how much of the rest it still begins with, where that is most of it.
+/// How many leading bytes the text has lost, and how many of the remaining ones are still its prefix; None
+/// unless that is most of it.
 fn common(old: &str, new: &str, secrets: &Secrets) -> Option<(usize, usize)> {
     if new.starts_with(old) {
         return Some((0, old.len()));
     }
-    // Of a text that is masked it is not known how long its parts are on disk.
+    // Masking changes lengths, so offsets on disk are unknown.
     if old.len().min(new.len()) < SLIDING_BYTES || secrets.mask_known(old) != old {
         return None;
     }
@@ -206,7 +207,7 @@ fn common(old: &str, new: &str, secrets: &Secrets) -> Option<(usize, usize)> {
     if let Some(gone) = places.find(|at| new.starts_with(&old[*at..])) {
         return Some((gone, old.len() - gone));
     }
-    // A line that is drawn again and again, such as one that counts.
+    // A line that is redrawn repeatedly, such as a progress counter.
     let same = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b);
     let kept = new.floor_char_boundary(same.count());
     let kept = old.floor_char_boundary(kept);
@@ -231,7 +232,7 @@ mod tests {
         } })
     }
 
-    /// What a reader makes of records: the entry, and how many bytes it took.
+    /// Applies records as a reader would.
     fn read(records: &[u8]) -> Value {
         let mut kept = Kept::default();
         for piece in pieces(records) {
@@ -260,7 +261,7 @@ mod tests {
                 assert_eq!(read(&records), value);
             }
         }
-        // Whole each time it would be 60 MB, twice.
+        // Rewriting it each time would take 60 MB, twice.
         assert!(records.len() < 500_000, "{}", records.len());
         let over = call(&output, "completed");
         records.extend(changing.take(3, over.clone(), true, &Secrets::default(), now));
@@ -320,7 +321,7 @@ mod tests {
             }
         }
         let one = &changing.entries[&3];
-        // In 40 seconds, of 200 MB.
+        // In 40 seconds, out of 200 MB.
         assert!(one.again < 30_000_000, "{}", one.again);
         assert_eq!(changing.busy(now).next(), Some((3, one.due())));
     }

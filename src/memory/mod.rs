@@ -1,7 +1,7 @@
-//! Conversations on disk: where they go, and how they are brought back.
+//! Conversations on disk: where they are stored, and how they are restored.
 //!
-//! - [`writer`] — the thread that writes down what the engine says is new.
-//! - [`changing`] — what of an entry that changes has to be written.
+//! - [`writer`] — the thread that writes what the engine reports as new.
+//! - [`changing`] — what to write of an entry that changes.
 
 mod changing;
 mod writer;
@@ -25,15 +25,15 @@ use store::transcript::{Error, Meta};
 
 use writer::Writer;
 
-/// Where conversations go, and how much is kept.
+/// Where conversations are stored, and how much is kept.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The directory; none: nothing is written.
+    /// The directory; None: nothing is written.
     pub dir: Option<PathBuf>,
-    /// How long one is kept after anything was last said in it.
+    /// Days a conversation is kept after its last activity.
     pub max_age_days: u64,
-    /// How much all may take.
+    /// Size limit of all conversations together.
     pub max_mb: u64,
 }
 
@@ -59,30 +59,30 @@ pub struct Memory {
 
 #[derive(Debug)]
 enum Job {
-    /// There is something to be written.
+    /// There is something to write.
     Look,
-    /// The file of a session that was brought back.
+    /// The file of a restored session.
     Adopt(Key, Box<Journal>, Meta),
-    /// A session whose file cannot be written, and why; the user knows.
+    /// A session whose file cannot be written, and why; the user has been told.
     Lose(Key, String),
-    /// A session that was brought back is gone by now.
+    /// A restored session has been closed.
     Drop(Key),
-    /// Everything is to be written, and the answer is that it is.
+    /// Write everything, then answer.
     Finish(Sender<()>),
 }
 
-/// What the thread asks and tells.
+/// What the thread needs from the driver.
 pub trait Source: Send + 'static {
-    /// What is new, and whether there is more. Tool calls that are `busy` are left for later while they run.
+    /// New entries, and whether there are more. Running tool calls listed in `busy` are left for later.
     fn take(&self, busy: &HashSet<(Key, usize)>) -> (Vec<Noted>, bool);
-    /// All of a session is to be handed out again: its file is lost, and another one is tried.
+    /// Hand out the whole session again: its file is lost, and a new one is tried.
     fn again(&self, key: Key);
-    /// The user has to know this.
+    /// Shows a message to the user.
     fn tell(&self, message: String);
 }
 
 impl Memory {
-    /// Starts the thread. It writes nothing before `set_up`.
+    /// Starts the thread. It writes nothing until `set_up`.
     pub fn start(source: impl Source) -> std::io::Result<Self> {
         let (jobs, work) = unbounded();
         let settings: Arc<RwLock<Option<Settings>>> = Arc::default();
@@ -93,7 +93,7 @@ impl Memory {
         Ok(Self { jobs, settings })
     }
 
-    /// Says where conversations go, and removes what is too old or too much.
+    /// Sets the directory, and prunes what is too old or too large.
     pub fn set_up(&self, settings: Settings) {
         let shelf = settings.shelf();
         let limits = settings.limits();
@@ -103,22 +103,22 @@ impl Memory {
         }
     }
 
-    /// Where conversations are; None where none are kept.
+    /// The stored conversations; None if storing is off.
     pub fn shelf(&self) -> Option<Shelf> {
         self.settings.read().as_ref()?.shelf()
     }
 
-    /// There is something to be written.
+    /// There is something to write.
     pub fn look(&self) {
         let _ = self.jobs.send(Job::Look);
     }
 
-    /// Lets the file of a session go that was closed while it was brought back.
+    /// Releases the file of a session that was closed while it was being restored.
     pub fn release(&self, key: Key) {
         let _ = self.jobs.send(Job::Drop(key));
     }
 
-    /// Writes all there is, for at most so long.
+    /// Writes everything, waiting at most `wait`.
     pub fn finish(&self, wait: Duration) {
         let (done, is_done) = unbounded();
         if self.jobs.send(Job::Finish(done)).is_ok() {
@@ -126,7 +126,7 @@ impl Memory {
         }
     }
 
-    /// Brings a conversation back. For a thread that may wait.
+    /// Restores a conversation. Blocks.
     pub fn recall(&self, key: Key, asked: &Asked) -> Option<Recalled> {
         let ours = self.shelf().and_then(|shelf| {
             let found = shelf.find(Some(&asked.agent), &asked.session_id)?;
@@ -167,16 +167,16 @@ impl Memory {
     }
 }
 
-/// Whose conversation is to be brought back.
+/// Which conversation to restore.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The agent's id of it.
+    /// The agent's session id.
     pub session_id: String,
     /// The agent's name in the options.
     pub agent: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: String,
-    /// Of Cursor's CLI: the variables it is started with, on top of those it inherits.
+    /// For Cursor's CLI: its variables on top of the inherited ones.
     pub env: Option<BTreeMap<String, String>>,
 }
 
@@ -195,7 +195,7 @@ fn read_only(path: &Path, why: String) -> Recalled {
     }
 }
 
-/// Whether files can be made in a directory.
+/// Whether files can be created in a directory.
 fn can_write(dir: &Path) -> bool {
     rustix::fs::access(
         dir,

@@ -1,4 +1,4 @@
-//! The thread that writes conversations down: what is new is on disk a moment later, what a turn said for good at its end.
+//! The thread that writes conversations: new text is on disk moments later, and synced at the end of each turn.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::changing::{self, Changing};
 use super::{Job, Settings, Source, prune};
 use crate::known_secrets;
 
-/// What is new is written at most so much later. SIGKILL costs twice that at worst.
+/// Longest delay before new text is written. SIGKILL loses at most twice this.
 const FLUSH_GAP: Duration = Duration::from_millis(40);
-/// A longer record is written by itself, not copied.
+/// Longer records are written directly, without copying.
 const COPIED_BYTES: usize = 64 * 1024;
-/// What is known of a conversation is written again after so much: lists look for it at the end of the file.
+/// The metadata is repeated after this many bytes: lists look for it at the end of the file.
 const META_BYTES: usize = 32 * 1024;
 
-/// The thread's own.
+/// State of the thread.
 pub(super) struct Writer<S> {
     source: S,
     settings: Arc<RwLock<Option<Settings>>>,
     open: HashMap<Key, Open>,
-    /// Sessions that cannot be written just now.
+    /// Sessions that cannot be written at the moment.
     lost: HashSet<Key>,
-    /// Sessions that could not be written before, and are tried again.
+    /// Sessions that could not be written and are being retried.
     retried: HashSet<Key>,
-    /// What the user was told already.
+    /// Messages already shown to the user.
     told: Vec<String>,
 }
 
@@ -40,11 +40,11 @@ pub(super) struct Writer<S> {
 struct Open {
     journal: Journal,
     meta: Meta,
-    /// What of an entry's text is held back: it may be the beginning of a secret.
+    /// Text held back per entry because it may be the beginning of a secret.
     held: HashMap<usize, String>,
-    /// Tool calls that are not over.
+    /// Unfinished tool calls.
     changing: Changing,
-    /// How many bytes were written since what is known of it was.
+    /// Bytes written since the last metadata record.
     since_meta: usize,
 }
 
@@ -62,7 +62,7 @@ impl<S: Source> Writer<S> {
 
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         let mut last = Instant::now();
-        // When there is news to be fetched, and when something that was left for later is.
+        // When to fetch news, and when deferred entries are due.
         let (mut waits, mut due) = (None::<Instant>, None::<Instant>);
         loop {
             let job = match waits.into_iter().chain(due).min() {
@@ -102,7 +102,7 @@ impl<S: Source> Writer<S> {
         }
     }
 
-    /// What is not to be handed out before a moment to come: it would be written whole, and was just now.
+    /// Entries that would be rewritten and were just written; not fetched again before the given time.
     fn busy(&self, now: Instant) -> HashMap<(Key, usize), Instant> {
         let mut all = HashMap::new();
         for (key, open) in &self.open {
@@ -116,7 +116,7 @@ impl<S: Source> Writer<S> {
     fn lose(&mut self, key: Key, error: &Error) {
         let open = self.open.remove(&key);
         if let Some(open) = open.filter(|_| self.retried.contains(&key)) {
-            // It has no more than the file before it.
+            // It contains no more than the file before it.
             let _ = std::fs::remove_file(open.journal.path());
         }
         self.lost.insert(key);
@@ -139,7 +139,7 @@ impl<S: Source> Writer<S> {
         let (key, sync, closed) = (noted.key, noted.sync, noted.closed);
         if self.lost.contains(&key) {
             if sync && !closed {
-                // There may be room by now.
+                // There may be space again by now.
                 self.lost.remove(&key);
                 self.retried.insert(key);
                 self.source.again(key);
@@ -162,7 +162,7 @@ impl<S: Source> Writer<S> {
             std::collections::hash_map::Entry::Vacant(vacant) => {
                 let settings = self.settings.read().clone();
                 let Some(about) = noted.about.as_ref() else {
-                    // Its first news has it, unless it was turned on in between.
+                    // The metadata comes with its first news, unless storing was turned on in between.
                     return Ok(());
                 };
                 let Some((shelf, settings)) = settings.and_then(|s| Some((s.shelf()?, s))) else {
@@ -179,14 +179,14 @@ impl<S: Source> Writer<S> {
         open.write(noted)
     }
 
-    /// What was written has to last.
+    /// Syncs to disk.
     fn sync_all(&mut self) {
         for open in self.open.values_mut() {
             let _ = open.journal.sync();
         }
     }
 
-    /// Says once that something cannot be written.
+    /// Reports once that something cannot be written.
     fn tell(&mut self, error: &Error) {
         let why = match error {
             Error::Io { source, .. } => source.to_string(),
@@ -274,8 +274,8 @@ impl Open {
         if spoken {
             self.meta.updated_ms = now_ms();
         }
-        // When it was last written and how many entries there are is no news while they come. But what is at the end of a
-        // file is found at once.
+        // While entries arrive, the time and count alone are not worth a record. But metadata at the end of the
+        // file is found immediately.
         let counted = Meta {
             entries: known.entries,
             updated_ms: known.updated_ms,
@@ -338,7 +338,7 @@ mod tests {
     use super::super::Memory;
     use super::*;
 
-    /// News to be written, and what the user was told.
+    /// News to write, and the messages shown.
     #[derive(Clone, Default)]
     struct Desk {
         news: Arc<Mutex<Vec<Noted>>>,

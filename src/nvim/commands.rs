@@ -1,4 +1,4 @@
-//! What Lua calls around the sessions: commands run for what they print, and Cursor's MCP servers.
+//! Functions Lua calls besides those for sessions: errands and Cursor's MCP servers.
 
 use mlua::{Lua, Table, Value};
 

@@ -1,4 +1,4 @@
-//! What Lua calls about conversations on disk: where they go, which there are, what they hold. Answers come as results.
+//! Functions Lua calls for stored conversations. Answers come as results.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::memory::Settings;
 use crate::past::{self, Past, Which};
 use engine::ids::Key;
 
-/// What is closed is written to its end within this time, or else the disk is stuck.
+/// Closed conversations are written within this time, or the disk is stuck.
 const SETTLE_WAIT: Duration = Duration::from_secs(2);
 
 /// Adds the functions.
@@ -119,13 +119,13 @@ pub(super) fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
     )
 }
 
-/// Where conversations are, once the files of those that were closed are let go.
+/// The stored conversations, once the files of closed ones are released.
 fn settled(driver: &Driver) -> Option<Shelf> {
     driver.memory().finish(SETTLE_WAIT);
     driver.memory().shelf()
 }
 
-/// Works something out on the runtime; the number of the result that is to come.
+/// Computes something on the runtime; returns the number of its result.
 fn later<T: Serialize>(
     work: impl FnOnce(&Driver) -> Result<T, Error> + Send + 'static,
 ) -> Result<u64, Error> {

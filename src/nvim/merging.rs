@@ -1,4 +1,4 @@
-//! The functions Lua calls to put texts together: at once, or on the runtime where that would be felt.
+//! Functions Lua calls to merge texts: immediately, or on the runtime when that would be noticeable.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -9,10 +9,10 @@ use review::Text;
 use super::module::{answer, driver};
 use review::merging::{Change, Place, Texts};
 
-/// What became of texts that were put together on the runtime, until Lua takes it.
+/// Outcomes of merges on the runtime, until Lua fetches them.
 static DONE: Mutex<Option<HashMap<u64, Outcome>>> = Mutex::new(None);
 
-/// What is wanted of the texts.
+/// What to compute from the texts.
 #[derive(Debug, Clone, Copy)]
 enum Want {
     Merged,
@@ -67,7 +67,7 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
     Ok(())
 }
 
-/// Texts as they come: cutting them into lines takes time as well.
+/// Unsplit texts: splitting them into lines takes time as well.
 struct Raw {
     ours: Vec<u8>,
     theirs: Vec<u8>,
@@ -129,7 +129,7 @@ fn run(want: Want, texts: &Texts) -> Outcome {
     }
 }
 
-/// Hunks as `merge.lua` applies them, or places and how many there are. Nothing where the texts collide.
+/// Hunks as `merge.lua` applies them, or places and their count. Nothing on a conflict.
 fn to_lua(lua: &Lua, outcome: Outcome) -> mlua::Result<MultiValue> {
     let lines = |lines: Vec<Vec<u8>>| -> mlua::Result<Table> {
         let list = lua.create_table_with_capacity(lines.len(), 0)?;
@@ -144,7 +144,7 @@ fn to_lua(lua: &Lua, outcome: Outcome) -> mlua::Result<MultiValue> {
         Outcome::Changes(Some(changes)) => {
             for change in changes {
                 let hunk = lua.create_table()?;
-                // Lines that are only added come after this one, others begin with it.
+                // Added lines go after this one; other changes start at it.
                 let from = change.first + usize::from(change.removed > 0);
                 hunk.raw_set("from", from)?;
                 hunk.raw_set("removed", change.removed)?;

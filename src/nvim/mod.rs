@@ -1,7 +1,7 @@
 //! The bridge: what Neovim loads, the functions Lua can call, the wake-up of its main loop.
 //!
-//! `module` registers the functions, those about sessions itself; `review`, `merging`, `memory` and `commands` have the
-//! others. `wake` wakes the main loop.
+//! `module` registers the functions and contains those for sessions; `review`, `merging`, `memory` and
+//! `commands` have the others. `wake` wakes the main loop.
 //!
 //! The only place that names Lua, Neovim or `unsafe`.
 #![allow(unsafe_code)]
@@ -19,17 +19,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use mlua::Lua;
 use nvim_oxi::lua::{Pushable, ffi::State};
 
-/// Compared by `lua/cursor_agent/bridge/native.lua` at load. Raise both when a function or a table of
-/// `lua/cursor_agent/bridge/types.lua` comes, goes or changes its meaning.
+/// Compared by `lua/cursor_agent/bridge/native.lua` at load. Raise both when a function or a table in
+/// `lua/cursor_agent/bridge/types.lua` is added, removed or changes its meaning.
 pub const ABI: u32 = 7;
 
-/// Where the module table is put: the entry itself can only hand back a message.
+/// Where the module table is stored: the entry point itself can only return a message.
 const LOADED_NAME: &str = "cursor_agent_native";
 
-/// The entry: `luaopen_cursor_agent`.
+/// The entry point: `luaopen_cursor_agent`.
 ///
-/// It must not fail. An error returned from here is raised as a Lua error across nvim-oxi's frame, which
-/// aborts Neovim; so the reason comes back as a string, and an empty string means it went well.
+/// It must not fail. An error returned from here is raised as a Lua error across nvim-oxi's frame, which aborts
+/// Neovim; so it returns the reason as a string, or an empty string on success.
 #[nvim_oxi::plugin]
 fn cursor_agent() -> Entry {
     Entry

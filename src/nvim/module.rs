@@ -1,7 +1,7 @@
 //! The functions Lua can call, as `lua/cursor_agent/bridge/types.lua` describes them.
 //!
-//! Each is an mlua function: an error, a wrong argument or a panic inside is an ordinary Lua error there.
-//! What a user can cause comes back as `nil, message`.
+//! Each is an mlua function: errors, wrong arguments and panics become ordinary Lua errors. Failures a user can
+//! cause are returned as `nil, message`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,8 +33,8 @@ static DRIVER: OnceCell<Driver> = OnceCell::new();
 /// The module table.
 pub fn build(lua: &Lua) -> mlua::Result<Table> {
     crate::log::catch_panics();
-    // Otherwise each field of each table is set under a protected call of its own, in case Lua runs out of memory:
-    // that is most of what a drain costs. Neovim does not survive running out of memory either.
+    // Otherwise each field of each table is set in its own protected call, in case Lua runs out of memory: that
+    // is most of the cost of a drain. Neovim does not survive running out of memory either.
     lua.skip_memory_check(true);
     let module = lua.create_table()?;
     module.set("abi", ABI)?;
@@ -147,7 +147,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
         lua.create_function(|lua, (id, given, by): (u64, Value, Option<String>)| {
             let given: Answer = match lua.from_value(given) {
                 Ok(given) => given,
-                // A user's own script may call this: what does not fit is explained, not raised.
+                // A user's script may call this: return a message rather than raise.
                 Err(error) => return done(lua, Err(Error::NotAnAnswer(error.to_string()))),
             };
             let id = DecisionId(id);
@@ -403,7 +403,7 @@ pub fn build(lua: &Lua) -> mlua::Result<Table> {
     Ok(module)
 }
 
-/// The parts of an opening that are the session's, not the agent's.
+/// The options of an opening that belong to the session, not the agent.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 struct OpenWanted {
@@ -451,7 +451,7 @@ fn begin(opts: &Table) -> mlua::Result<Driver> {
     Driver::start(waker).map_err(|error| mlua::Error::runtime(format!("no threads: {error}")))
 }
 
-/// A copy of the protocol log, to be read without the engine's lock.
+/// A copy of the protocol log, so it can be read without the engine's lock.
 fn protocol_log(key: u64) -> Option<(ProtocolLog, Secrets)> {
     with(|engine| Ok(engine.protocol_log(Key(key)))).unwrap_or_default()
 }
@@ -460,13 +460,13 @@ fn drain(lua: &Lua, max_bytes: usize) -> mlua::Result<(Value, bool)> {
     let Some(driver) = DRIVER.get() else {
         return Ok((Value::Table(lua.create_table()?), false));
     };
-    // Before the changes are taken: one that comes in between wakes us again.
+    // Before taking the changes: one that arrives in between wakes us again.
     driver.draining();
     let (changes, more) = driver.with(|engine| engine.drain(max_bytes));
     Ok((to_lua(lua, &changes)?, more))
 }
 
-/// The one driver, once it was started.
+/// The driver, once it is started.
 pub(super) fn driver() -> Result<&'static Driver, Error> {
     DRIVER.get().ok_or(Error::NotStarted)
 }
@@ -475,7 +475,7 @@ fn with<R>(f: impl FnOnce(&mut Engine) -> Result<R, engine::Error>) -> Result<R,
     Ok(driver()?.with(f)?)
 }
 
-/// A function of a session's key that works or says why not.
+/// A function of a session key that returns true or an error.
 fn simple(
     lua: &Lua,
     f: fn(&mut Engine, Key) -> Result<(), engine::Error>,
@@ -483,7 +483,7 @@ fn simple(
     lua.create_function(move |lua, key: u64| done(lua, with(|engine| f(engine, Key(key)))))
 }
 
-/// A function of a session's key that returns a table, or nil when there is no such session.
+/// A function of a session key that returns a table, or nil if there is no such session.
 fn view<T: Serialize + 'static>(
     lua: &Lua,
     f: fn(&Engine, Key) -> Option<T>,
@@ -507,7 +507,7 @@ pub(super) fn answer(lua: &Lua, result: Result<impl IntoLua, Error>) -> mlua::Re
     Ok(MultiValue::from_iter(values))
 }
 
-/// What is to be sent. The user can attach blocks, so that what is wrong with one is told and not raised.
+/// Parses a prompt. Users can attach blocks, so a malformed one is reported rather than raised.
 fn prompt_spec(lua: &Lua, spec: Value) -> Result<PromptSpec, Error> {
     lua.from_value(spec).map_err(|error| {
         let why = error.to_string();
@@ -521,7 +521,7 @@ pub(super) fn read<T: DeserializeOwned>(lua: &Lua, value: Value, what: &str) -> 
         .map_err(|error| mlua::Error::runtime(format!("{what}: {error}")))
 }
 
-/// Absent is nil, not a null of its own kind.
+/// Converts to Lua; absent values become nil rather than mlua's null.
 pub(super) fn to_lua(lua: &Lua, value: &impl Serialize) -> mlua::Result<Value> {
     let options = SerializeOptions::new()
         .set_array_metatable(false)
@@ -530,7 +530,7 @@ pub(super) fn to_lua(lua: &Lua, value: &impl Serialize) -> mlua::Result<Value> {
     lua.to_value_with(value, options)
 }
 
-/// Fails in each of the ways a function can, so that the tests can see Neovim survive it.
+/// Fails in each way a function can fail, so that tests can check Neovim survives it.
 fn test_error(lua: &Lua, (how, number): (String, Value)) -> mlua::Result<()> {
     match how.as_str() {
         #[expect(clippy::panic, reason = "what the bridge must survive")]

@@ -1,4 +1,4 @@
-//! The functions Lua calls about what agents changed: hunks, keep, undo, checkpoints, and what buffers do meanwhile.
+//! Functions Lua calls for the review: hunks, keep, undo, checkpoints, and buffer events.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ pub fn add(lua: &Lua, module: &Table) -> mlua::Result<()> {
     add_checkpoints(lua, module)
 }
 
-/// Hunks as Lua sees them. There may be thousands, so they are not made of what any type could be made of.
+/// Hunks for Lua. There may be thousands, so this avoids the generic conversion.
 fn hunks_to_lua(lua: &Lua, hunks: Vec<HunkView>) -> mlua::Result<Table> {
     let names = [
         "id", "path", "old", "new", "key", "turn", "removed", "added",
@@ -104,7 +104,7 @@ fn hunks_to_lua(lua: &Lua, hunks: Vec<HunkView>) -> mlua::Result<Table> {
     Ok(list)
 }
 
-/// What buffers do to files under review.
+/// Buffer events for files under review.
 fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
     module.set(
         "review_took",
@@ -237,7 +237,7 @@ fn add_buffers(lua: &Lua, module: &Table) -> mlua::Result<()> {
     )
 }
 
-/// What a buffer says when it took in what its file has become.
+/// A buffer's report that it took in a change on disk.
 fn taking_of(table: &Table) -> mlua::Result<Taking> {
     let bytes = |name: &str| -> mlua::Result<Option<Vec<u8>>> {
         let found: Option<LuaString> = table.raw_get(name)?;
@@ -271,7 +271,7 @@ fn taking_of(table: &Table) -> mlua::Result<Taking> {
     })
 }
 
-/// Lines that gave way to others, as `files/merge.lua` has them: an insertion names the line above it.
+/// Replaced lines in the form of `files/merge.lua`: an insertion names the line above it.
 fn edit_of(table: &Table) -> mlua::Result<(std::ops::Range<usize>, Vec<Vec<u8>>)> {
     let (from, removed): (usize, usize) = (table.raw_get("from")?, table.raw_get("removed")?);
     let first = if removed == 0 {
@@ -321,7 +321,7 @@ fn add_checkpoints(lua: &Lua, module: &Table) -> mlua::Result<()> {
     )
 }
 
-/// The text of a file; nothing for one that is not there or has none.
+/// The text of a file; None if it does not exist or is not text.
 fn text_of(snapshot: &store::checkpoint::Snapshot) -> Option<String> {
     match snapshot {
         store::checkpoint::Snapshot::File { bytes, .. } if !bytes.contains(&0) => {

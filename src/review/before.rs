@@ -1,14 +1,14 @@
-//! What a file was before an agent changed it, from what the agent says afterwards.
+//! Reconstructs what a file was before an agent changed it, from the agent's report afterwards.
 
-/// The file before, when `new` of it was `old`. The agent may have sent whole files or the part that it replaced; `near`
-/// is the line of that part, from 1, where it said so. Nothing when the file does not hold the new text just once, or
-/// not where the agent said.
+/// The file before `old` was replaced by `new`. The agent may have sent whole files or only the replaced part;
+/// `near` is the line of that part (1-based), if given. None unless the file contains the new text exactly
+/// once, or where the agent said.
 pub fn undo_replacement(disk: &str, old: &str, new: &str, near: Option<u32>) -> Option<String> {
     if disk == new {
         return Some(old.to_owned());
     }
     if new.is_empty() {
-        // Where something was removed cannot be told.
+        // There is no way to tell where something was removed.
         return None;
     }
     let mut places = disk.match_indices(new).map(|(at, _)| at);

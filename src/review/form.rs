@@ -1,6 +1,6 @@
-//! How the bytes of a file are lines of text: its encoding, its line ends, its mark at the beginning.
+//! Converts between a file's bytes and lines of text: encoding, line ends, byte order mark.
 //!
-//! A form is only used where it gives back every byte: what it reads and writes again is what it was.
+//! A form is only used if it round-trips: decoding and encoding again gives the same bytes.
 
 use review::Text;
 use store::checkpoint::Snapshot;
@@ -15,11 +15,11 @@ enum Encoding {
     Utf16 {
         little: bool,
     },
-    /// A byte is a character.
+    /// One byte per character.
     Latin1,
 }
 
-/// How bytes are lines.
+/// How bytes become lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form {
     encoding: Encoding,
@@ -28,21 +28,21 @@ pub struct Form {
 }
 
 impl Form {
-    /// The form that fits a file before and after, and both as text. Nothing when one of them has no lines.
+    /// The form that fits a file before and after, and both texts. None if one of them is not text.
     pub fn of_both(before: &Snapshot, after: &Snapshot) -> Option<(Self, Text, Text)> {
         let first = match (before, after) {
             (Snapshot::File { bytes, .. }, _) | (_, Snapshot::File { bytes, .. }) => bytes,
             _ => return None,
         };
         let encoding = encoding_of(first)?;
-        // With line ends that differ between the two, the ends are part of the lines.
+        // If their line ends differ, the ends are part of the lines.
         let forms = [true, false].map(|crlf| Self { encoding, crlf });
         forms
             .into_iter()
             .find_map(|form| Some((form, form.read(before)?, form.read(after)?)))
     }
 
-    /// The text of a file, lines ended by a line feed. A file that is not there has none.
+    /// The text of a file, with LF line ends. An absent file is empty.
     pub fn read(self, snapshot: &Snapshot) -> Option<Text> {
         let bytes = match snapshot {
             Snapshot::Absent => return Some(Text::default()),
@@ -54,7 +54,7 @@ impl Form {
         }
         let decoded = match self.encoding {
             Encoding::Utf8 { mark: true } => {
-                // A file without a byte has no mark either.
+                // An empty file has no mark either.
                 String::from_utf8(bytes.strip_prefix(UTF8_MARK)?.to_vec()).ok()?
             }
             Encoding::Utf8 { mark: false } => String::from_utf8(bytes.clone()).ok()?,
@@ -82,7 +82,7 @@ impl Form {
 
     /// A file with this text.
     pub fn write(self, text: &Text, mode: u32) -> Snapshot {
-        // What the user typed into a latin1 file may not fit: it is written as UTF-8 rather than lost.
+        // Text the user typed may not fit latin1: write UTF-8 rather than lose it.
         let bytes = self.bytes(text).unwrap_or_else(|| text.to_bytes());
         Snapshot::File { bytes, mode }
     }
@@ -120,7 +120,7 @@ impl Form {
     }
 }
 
-/// What a text is encoded in, as Neovim would guess; nothing for what is no text.
+/// The encoding of a text, as Neovim would guess; None for binary.
 fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
     if bytes.starts_with(UTF8_MARK) {
         return Some(Encoding::Utf8 { mark: true });

@@ -1,14 +1,14 @@
-//! What agents changed on disk, to be kept or undone.
+//! Changes agents made on disk, to be kept or undone.
 //!
-//! - [`desk`] — every file under review, its hunks, what keeping and undoing them takes; no IO.
-//! - [`form`] — how the bytes of a file are lines of text.
-//! - [`seen`] — what files were when they were last seen.
-//! - [`worker`] — the thread that watches what agents do to files, and keeps their checkpoints.
+//! - [`desk`] — every file under review, its hunks, and how they are kept or undone; no IO.
+//! - [`form`] — converts between a file's bytes and lines of text.
+//! - [`seen`] — the last seen contents of files.
+//! - [`worker`] — the thread that watches what agents do to files, and stores their checkpoints.
 //! - [`workspace`] — which files a command changed.
-//! - [`before`] — what a file was, when the agent says so after it wrote.
+//! - [`before`] — what a file was, when the agent only reports a change after writing.
 //! - [`restore`] — going back to a checkpoint.
 //!
-//! The comparing itself is in `crates/review`, what is kept on disk in `crates/store`.
+//! Comparing is in `crates/review`, storage in `crates/store`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,31 +33,31 @@ pub mod seen;
 pub mod worker;
 pub mod workspace;
 
-/// How checkpoints are kept.
+/// How checkpoints are stored.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keeping {
-    /// Where; nothing: no checkpoints.
+    /// The directory; None: no checkpoints.
     pub dir: Option<PathBuf>,
-    /// Bytes of contents, in all.
+    /// Total size limit of their contents, in bytes.
     pub max_bytes: u64,
-    /// How old they may be.
+    /// Age limit.
     pub max_days: u64,
 }
 
-/// What undoing did.
+/// The outcome of an undo.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
-    /// How many hunks.
+    /// Number of hunks.
     pub count: usize,
-    /// What buffers have to do.
+    /// Edits for buffers.
     pub files: Vec<UndoneFile>,
     /// Files that could not be written, and why.
     pub failed: Vec<String>,
 }
 
-/// A file that was brought back.
+/// A file that was restored.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UndoneFile {
@@ -65,7 +65,7 @@ pub struct UndoneFile {
     pub path: PathBuf,
     /// In order.
     pub edits: Vec<BufferEdit>,
-    /// It is not there any more.
+    /// It no longer exists.
     pub deleted: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// Starts the watcher. `tell` is called from its thread.
+    /// Starts the watcher. `tell` is called on its thread.
     pub fn start(tell: impl Fn(Report) + Send + 'static) -> std::io::Result<Self> {
         let desk = Arc::new(Mutex::new(Desk::default()));
         let store = SharedStore::default();
@@ -93,7 +93,7 @@ impl Review {
         })
     }
 
-    /// Says where checkpoints go; the oldest are removed where there are too many.
+    /// Sets where checkpoints are stored; prunes the oldest if there are too many.
     pub fn keep_checkpoints(&self, keeping: &Keeping) -> Result<(), Error> {
         let opened = keeping.dir.as_deref().map(Store::open).transpose();
         *self.store.lock() = opened?;
@@ -104,37 +104,37 @@ impl Review {
         Ok(())
     }
 
-    /// Something happened to files.
+    /// Reports what happened to files.
     pub fn tell(&self, job: Job) {
         self.watcher.tell(job);
     }
 
-    /// Something happened that the engine does not know of.
+    /// Reports something the engine does not know of.
     pub fn chore(&self, chore: Chore) {
         self.watcher.chore(chore);
     }
 
-    /// Keeps a file as it is, then does something: whatever that writes comes after.
+    /// Snapshots a file, then calls `then`, which may write it.
     pub fn look(&self, path: PathBuf, then: impl FnOnce() + Send + 'static) {
         self.watcher.look(path, then);
     }
 
-    /// Hears when everything told so far is done.
+    /// Signals when everything reported so far is processed.
     pub fn barrier(&self) -> crossbeam_channel::Receiver<()> {
         self.watcher.barrier()
     }
 
-    /// Waits until everything told so far is done.
+    /// Waits until everything reported so far is processed.
     pub fn flush(&self, wait: Duration) -> bool {
         self.watcher.flush(wait)
     }
 
-    /// Looks at the desk, or works on it.
+    /// Runs `f` on the locked desk.
     pub fn desk<R>(&self, f: impl FnOnce(&mut Desk) -> R) -> R {
         f(&mut self.desk.lock())
     }
 
-    /// A buffer has taken in what its file has become, or was read. Whether the file is under review.
+    /// A buffer has taken in a change of its file, or was read. Returns whether the file is under review.
     pub fn took(&self, path: &Path, taking: Taking) -> bool {
         match self.taken(path, taking) {
             Some(took) => self.desk.lock().took(path, took),
@@ -142,7 +142,7 @@ impl Review {
         }
     }
 
-    /// The same of a long text; for any thread but the editor's.
+    /// The same for a long text; not for the main thread.
     pub fn took_long(&self, path: &Path, taking: Taking) {
         if let Some(took) = self.taken(path, taking) {
             Desk::apart(&self.desk, path, |desk| {
@@ -151,7 +151,7 @@ impl Review {
         }
     }
 
-    /// What the desk has to hear of it; nothing when that is nothing.
+    /// The event for the desk; None if there is nothing to report.
     fn taken(&self, path: &Path, taking: Taking) -> Option<Took> {
         let by = taking.key.map(|key| Author {
             key,
@@ -169,7 +169,7 @@ impl Review {
             }),
             None => {
                 let disk = Snapshot::take(path, MAX_FILE_BYTES).ok()?;
-                // It is something else already: that will be told as well.
+                // It has changed again already: that will be reported as well.
                 Some(disk).filter(|_| workspace::state_of(path) == taking.state)
             }
         };
@@ -196,7 +196,7 @@ impl Review {
         })
     }
 
-    /// What a file was before a buffer took in what it is; the watcher hears of it where it is an agent's doing.
+    /// What a file was before a buffer took in its change; an agent's change is passed on to the watcher.
     fn was_before(
         &self,
         path: &Path,
@@ -230,7 +230,7 @@ impl Review {
             }
             (Some(kept), _) => Some(kept.snapshot),
             (None, Some(_)) => {
-                // What it was before the turn takes a moment to find out.
+                // Finding out what it was before the turn takes a moment.
                 if let Snapshot::File { bytes, .. } = disk {
                     self.noticed(path, bytes.clone(), state.to_owned());
                 }
@@ -240,7 +240,7 @@ impl Review {
         }
     }
 
-    /// A buffer has met what an agent may have made of a file, and may have yet to take it in.
+    /// A buffer has noticed a possible change by an agent, and may not have taken it in yet.
     pub fn noticed(&self, path: &Path, bytes: Vec<u8>, state: String) {
         let news = self.desk.lock().news(path);
         let path = path.to_owned();
@@ -252,7 +252,7 @@ impl Review {
         });
     }
 
-    /// A long buffer has this text, by the user's doing; for any thread but the editor's.
+    /// A long buffer has this text, through an edit of the user; not for the main thread.
     pub fn long_buffer(&self, path: &Path, text: &[u8]) {
         let text = review::Text::new(text);
         Desk::apart(&self.desk, path, |desk| desk.buffer_has(path, text.clone()));
@@ -266,21 +266,21 @@ impl Review {
         }
     }
 
-    /// The user made this of a file.
+    /// The user changed a file to this.
     fn users(&self, path: &Path, snapshot: Snapshot, state: &str) {
         let stamp = Stamp::of(path).filter(|stamp| stamp.to_string() == state);
         self.seen.lock().remember(path, snapshot, stamp);
         self.chore(Chore::Users(path.to_owned()));
     }
 
-    /// Keeps hunks: how many, and of which files.
+    /// Keeps hunks; returns their number and files.
     pub fn keep(&self, select: &Select) -> (usize, Vec<PathBuf>) {
         let paths = self.desk.lock().meant_paths(select);
         self.be_sure(&paths);
         self.desk.lock().keep(select)
     }
 
-    /// Waits for what is known in a moment of files whose buffers alone have told of them.
+    /// Waits for the watcher's report on files that only their buffers have reported.
     fn be_sure(&self, paths: &[PathBuf]) {
         let guessed = paths.iter().any(|path| self.desk.lock().is_guessed(path));
         if guessed {
@@ -288,8 +288,8 @@ impl Review {
         }
     }
 
-    /// Undoes hunks, on disk; what buffers have to do comes back. A file that is not what was compared, or cannot be written,
-    /// stays as it is, and so do its hunks.
+    /// Undoes hunks on disk; returns the edits for buffers. A file that has changed since it was compared, or
+    /// cannot be written, is left alone, and so are its hunks.
     pub fn undo(&self, select: &Select) -> Undone {
         let mut undone = Undone::default();
         let paths = self.desk.lock().meant_paths(select);
@@ -300,10 +300,10 @@ impl Review {
                 ..select.clone()
             };
             let same = self.is_as_compared(&path).and_then(|same| {
-                // Something has yet to be heard of that was done already.
+                // A change may not have been reported yet.
                 Ok(same || (self.flush(MOMENT) && self.is_as_compared(&path)?))
             });
-            // Until the file is written and that is known, the watcher has nothing to say about it.
+            // Keep the lock until the file is written and recorded, so that the watcher cannot interfere.
             let mut desk = self.desk.lock();
             let before = desk.copy_of(&path);
             let (count, undos) = match same {
@@ -347,44 +347,43 @@ impl Review {
         undone
     }
 
-    /// Whether a file is on disk what its hunks were found in.
+    /// Whether the file on disk is what its hunks were computed from.
     fn is_as_compared(&self, path: &Path) -> std::io::Result<bool> {
         let now = Snapshot::take(path, MAX_FILE_BYTES)?;
         Ok(self.desk.lock().disk(path) == Some(&now))
     }
 }
 
-/// How long something that is under way is waited for.
+/// How long to wait for something in progress.
 const MOMENT: Duration = Duration::from_millis(1500);
 
-/// What a buffer's file was when the buffer was last in step with it.
+/// What a buffer's file was when the buffer was last in sync with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
-    /// That is not known.
     Unknown,
-    /// There was none.
+    /// There was no file.
     Absent,
     /// This.
     Bytes(Vec<u8>),
 }
 
-/// A buffer has taken in what its file has become, or was read.
+/// A buffer has taken in a change of its file, or was read.
 #[derive(Debug, Clone)]
 pub struct Taking {
     /// The state of the file, as buffers name it.
     pub state: String,
-    /// What is in the file.
+    /// The contents of the file.
     pub bytes: Option<Vec<u8>>,
-    /// What was in it.
+    /// Its contents before.
     pub base: Base,
     /// What the buffer had just before.
     pub before: Option<Vec<u8>>,
     /// What it has now.
     pub holds: Holds,
-    /// Whose doing it is, where it is an agent's.
+    /// The agent's session, if an agent changed it.
     pub key: Option<Key>,
     pub turn: Option<u64>,
-    /// The file has lines of the user's by that, which were not saved before.
+    /// The file now contains lines of the user's that were not saved before.
     pub mixed: bool,
 }
 
@@ -394,7 +393,7 @@ fn mode_of(path: &Path) -> u32 {
     std::fs::metadata(path).map_or(PLAIN, |meta| meta.permissions().mode() & 0o7777)
 }
 
-/// Writes what undoing makes of a file, unless it is not what was compared any more.
+/// Writes the result of an undo, unless the file has changed since it was compared.
 fn put_back(undo: &Undo) -> Result<(), Problem> {
     let now = Snapshot::take(&undo.path, MAX_FILE_BYTES)?;
     if now != undo.from {
@@ -406,7 +405,7 @@ fn put_back(undo: &Undo) -> Result<(), Problem> {
     Ok(undo.to.put(&undo.path)?)
 }
 
-/// A path as the desk knows it: links followed, also where the file itself is not there.
+/// A path as the desk knows it: links resolved, even if the file itself does not exist.
 pub fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize()
         && real.is_file()
@@ -416,7 +415,7 @@ pub fn real_path(path: &Path) -> PathBuf {
     own_path(path)
 }
 
-/// The path of what is there itself, be it a link: without links on the way to it.
+/// The path with links in its directories resolved, but not the last component.
 pub fn own_path(path: &Path) -> PathBuf {
     let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
     match (dir, path.file_name()) {

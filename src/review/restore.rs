@@ -1,4 +1,5 @@
-//! Going back to a checkpoint: files as they were before a prompt. What the user changed since is kept unless asked for.
+//! Going back to a checkpoint: restores files as they were before a prompt. The user's later changes are kept
+//! unless forced.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,9 +15,9 @@ use engine::sessions::watching::Author;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Restore {
-    /// Only these; nothing: all.
+    /// Only these; None: all.
     pub files: Option<Vec<PathBuf>>,
-    /// Also what the user changed since.
+    /// Overwrite what the user changed since, too.
     pub force: bool,
     /// Files whose buffers have unsaved text.
     pub unsaved: Vec<PathBuf>,
@@ -27,7 +28,7 @@ pub struct Restore {
 pub struct Restored {
     /// As they were.
     pub restored: Vec<PathBuf>,
-    /// Left alone: the user changed them since, or what they were is not known.
+    /// Left alone: the user changed them since, or their old contents are unknown.
     pub kept: Vec<PathBuf>,
     /// Why some were left alone.
     pub failed: Vec<String>,
@@ -37,15 +38,15 @@ pub struct Restored {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckpointView {
-    /// Its name.
+    /// Its id.
     pub id: String,
-    /// How the prompt begins.
+    /// The beginning of the prompt.
     pub prompt: String,
     /// When it was sent, in ms since 1970.
     pub at: u64,
-    /// The agent's id of the session.
+    /// The agent's session id.
     pub session_id: String,
-    /// What its turn changed.
+    /// The files its turn changed.
     pub files: Vec<FileState>,
 }
 
@@ -55,12 +56,12 @@ pub struct CheckpointView {
 pub struct FileState {
     /// Absolute.
     pub path: PathBuf,
-    /// `created`, `modified` or `deleted` by the turn; `unknown` when what it was is not.
+    /// `created`, `modified` or `deleted` by the turn; `unknown` if its old contents are.
     #[cfg_attr(test, schemars(extend("x-lua" = "\"created\"|\"modified\"|\"deleted\"|\"unknown\"")))]
     pub state: &'static str,
 }
 
-/// A file as its checkpoint would make it, beside what it is: as Lua sees it.
+/// A file at a checkpoint and now, as Lua sees it.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct PreviewView {
@@ -68,9 +69,9 @@ pub struct PreviewView {
     pub path: PathBuf,
     /// The user changed it after the agent.
     pub touched: bool,
-    /// What it was is known.
+    /// Its old contents are known.
     pub known: bool,
-    /// It is what it was.
+    /// It is unchanged since the checkpoint.
     pub same: bool,
     /// Its text at the checkpoint.
     pub then: Option<String>,
@@ -78,12 +79,12 @@ pub struct PreviewView {
     pub now: Option<String>,
 }
 
-/// What a file is now, what it was, and whether the user changed it since.
+/// A file at a checkpoint and now, and whether the user changed it since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     /// Absolute.
     pub path: PathBuf,
-    /// At the checkpoint; nothing when that is not known.
+    /// At the checkpoint; None if unknown.
     pub then: Option<Snapshot>,
     pub now: Snapshot,
     /// The user changed it after the agent.
@@ -91,9 +92,9 @@ pub struct Preview {
 }
 
 impl Review {
-    /// The checkpoints of a session, or all, newest first.
+    /// The checkpoints of one session, or all, newest first.
     pub fn checkpoints(&self, session: Option<&str>) -> Result<Vec<CheckpointView>, Error> {
-        // What buffers took in may have yet to be noted.
+        // Reports of buffers may still be pending.
         self.flush(super::MOMENT);
         let store = self.store.lock();
         let Some(store) = store.as_ref() else {
@@ -117,7 +118,8 @@ impl Review {
             .collect())
     }
 
-    /// Goes back. What it finds is a checkpoint of its own first, so that this can be undone as well.
+    /// Restores a checkpoint. First saves the current files as a new checkpoint, so that this can be undone
+    /// too.
     pub fn restore(&self, id: &str, what: &Restore, now_ms: u64) -> Result<Restored, Error> {
         let previews = self.preview(id)?;
         let mut store = self.store.lock();
@@ -131,7 +133,7 @@ impl Review {
         };
         let real = |paths: &[PathBuf]| -> HashSet<PathBuf> {
             let known = |path: &PathBuf| {
-                // A link that was changed itself is not what it leads to.
+                // A changed link is restored itself, not its target.
                 let own = super::own_path(path);
                 let is_known = previews.iter().any(|preview| preview.path == own);
                 if is_known {
@@ -153,7 +155,7 @@ impl Review {
             }
             let unsaved = unsaved.contains(path);
             if preview.then.as_ref() == Some(&preview.now) && !unsaved {
-                // It is what it was, by whoever.
+                // It already has those contents.
                 continue;
             }
             let Some(then) = &preview.then else {
@@ -178,7 +180,7 @@ impl Review {
                 .and_then(|()| Ok(store.note_after(&point, path, then)?));
             match noted {
                 Ok(()) => {
-                    // Nothing about it is undecided any more: it is what the user chose.
+                    // Nothing about it is undecided any more: the user chose this.
                     let state = super::workspace::state_of(path);
                     let mut desk = self.desk.lock();
                     desk.close(path);
@@ -197,7 +199,7 @@ impl Review {
     }
 }
 
-/// The author of what a restore does, for the desk: no turn.
+/// The author of a restore, for the desk: not a turn.
 pub const USER: Author = Author {
     key: engine::ids::Key(0),
     turn: 0,
@@ -210,7 +212,7 @@ fn find(store: &Store, id: &str) -> Result<Checkpoint, Error> {
         .ok_or_else(|| store::checkpoint::Error::Unknown(id.to_owned()).into())
 }
 
-/// A name for what a restore finds, that no other has: two may come in one millisecond.
+/// A unique id for the checkpoint a restore makes: two may happen in one millisecond.
 fn free_id(store: &Store, now_ms: u64) -> Result<String, Error> {
     let all = store.list()?;
     let taken = |id: &String| all.iter().any(|one| one.point.id == *id);
@@ -399,7 +401,7 @@ mod tests {
             all: true,
             ..Default::default()
         };
-        // The agent has written again and not told of it yet.
+        // The agent has written again and not reported it yet.
         world.write("b", "3\n");
         let undone = world.review.undo(&all);
         assert_eq!((undone.count, undone.failed.len()), (1, 1));
@@ -453,7 +455,7 @@ mod tests {
         let id = "0000000001001";
         let done = world.review.restore(id, &Restore::default(), 5_000);
         assert_eq!(done.expect("restored"), Restored::default());
-        // Unsaved text is the user's until it is chosen.
+        // Unsaved text stays unless it is chosen.
         let mut what = Restore {
             unsaved: vec![world.root.join("a")],
             ..Restore::default()
@@ -480,7 +482,7 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(world.review.undo(&one).count, 1);
-        // The user changes the others, and the agent changes one of them once more.
+        // The user changes the others, and the agent changes one of them again.
         world.write("b", "mine\nX\n2\n3\n4\nY\n");
         world.write("c", "mine\nX\n2\n3\n4\nY\n");
         world.turn("0000000001002", &[("b", "mine\nX\n2\n3\n4\nZ\n")]);
@@ -542,7 +544,7 @@ mod tests {
             .expect("restored");
         assert_eq!(names(&done.restored), ["a"]);
         assert_eq!(world.read("b").as_deref(), Some("2"));
-        // A link that was not changed itself names what it leads to.
+        // An unchanged link stands for its target.
         let link = world.root.join("link");
         std::os::unix::fs::symlink("c", &link).expect("linked");
         world.turn("0000000001002", &[("c", "3")]);

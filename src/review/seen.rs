@@ -1,4 +1,4 @@
-//! What files were when they were last seen, by the watcher or by a buffer: what an agent makes of one is told from that.
+//! The last seen contents of files, by the watcher or by a buffer: agents' changes are compared with them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,26 @@ use store::checkpoint::Snapshot;
 
 use super::workspace::Stamp;
 
-/// What is kept in memory of files that may yet be changed, in all.
+/// Memory limit for contents of files that may yet change.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// A file as it was seen last.
+/// A file as last seen.
 #[derive(Debug, Clone)]
 pub struct Kept {
     /// What it was.
     pub snapshot: Snapshot,
-    /// In which state, where that is known.
+    /// Its state, where known.
     pub stamp: Option<Stamp>,
-    /// A call named it, nothing else: it may have been changed by then.
+    /// Seen only because a call named it: it may already have been changed.
     pub by_call: bool,
-    /// An agent made it so, and that was told.
+    /// An agent's change that was already reported.
     pub told: bool,
-    /// What it was before that, where a buffer told.
+    /// Its contents before that, if a buffer reported them.
     pub before: Option<Snapshot>,
-    /// Counts what was seen of files.
+    /// Sequence number of the observation.
     pub number: u64,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub struct Seen {
     files: HashMap<PathBuf, Kept>,
@@ -51,11 +50,11 @@ impl Seen {
         self.files.keys().cloned().collect()
     }
 
-    /// A file is this now.
+    /// Records the current contents of a file.
     pub fn remember(&mut self, path: &Path, snapshot: Snapshot, stamp: Option<Stamp>) -> &mut Kept {
         let bytes = size_of(&snapshot);
         if self.bytes + bytes > MAX_BYTES {
-            // Rather forget files that may be changed than grow without end: the agent's own words are left.
+            // Forget files rather than grow without limit: the agent's own reports remain.
             self.files.clear();
             self.bytes = 0;
         }

@@ -1,6 +1,6 @@
-//! Which files of a workspace changed, cheaply found: what git reports, or a bounded walk that looks at times only.
+//! Finds the changed files of a workspace cheaply: from git, or by a bounded walk that only compares times.
 //!
-//! Nothing is ever written, added or locked: `git status` runs without its optional locks.
+//! Never writes, adds or locks anything: `git status` runs without its optional locks.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -13,14 +13,14 @@ use store::checkpoint::Snapshot;
 
 /// A walk that meets more files than this gives up.
 const MAX_FILES: usize = 20_000;
-/// A git that takes longer than this is ended.
+/// Time limit for git.
 const GIT_WAIT: Duration = Duration::from_secs(5);
-/// More than git should ever have to say.
+/// Limit for git's output.
 const MAX_OUTPUT: u64 = 16 * 1024 * 1024;
-/// Directories a walk leaves out: what is in them is not reviewed.
+/// Directories that a walk skips: files in them are not reviewed.
 const SKIPPED: [&str; 6] = [".git", ".hg", ".jj", "node_modules", "target", ".venv"];
 
-/// What tells that a file is another than before.
+/// Detects that a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     size: u64,
@@ -30,7 +30,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Of the file itself, not of what a link leads to. Nothing when it is not there.
+    /// Of the file itself, not of a link's target. None if it does not exist.
     pub fn of(path: &Path) -> Option<Self> {
         let meta = std::fs::symlink_metadata(path).ok()?;
         let ns = |seconds: i64, ns: i64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
@@ -44,7 +44,7 @@ impl Stamp {
 }
 
 impl std::fmt::Display for Stamp {
-    /// As `lua/cursor_agent/files/loaded.lua` writes the state of a file.
+    /// In the format of `lua/cursor_agent/files/loaded.lua`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const SECOND: i128 = 1_000_000_000;
         let time = |ns: i128| (ns.div_euclid(SECOND), ns.rem_euclid(SECOND));
@@ -57,9 +57,9 @@ impl std::fmt::Display for Stamp {
     }
 }
 
-/// The state of a file in words that can be compared; `none` when it is not there.
+/// The state of a file as a string to compare; `none` if it does not exist.
 pub fn state_of(path: &Path) -> String {
-    // Lua looks at what a link leads to.
+    // Lua resolves links.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     Stamp::of(&path).map_or_else(|| "none".to_owned(), |stamp| stamp.to_string())
 }
@@ -69,36 +69,36 @@ pub fn state_of(path: &Path) -> String {
 pub enum Head {
     /// This one.
     Commit(String),
-    /// There is none yet: every file there is differs from it.
+    /// No commit yet: every file differs from it.
     Unborn,
     /// Git did not say.
     Unknown,
 }
 
-/// What could be said about a workspace at one moment.
+/// The state of a workspace at one moment.
 #[derive(Debug, Clone)]
 pub enum Census {
-    /// By git: the files that differ from the last commit, and what that was.
+    /// From git: the files that differ from the last commit.
     Git {
-        /// The top directory.
+        /// The top directory of the repository.
         top: PathBuf,
         /// The commit.
         head: Head,
-        /// What differs.
+        /// The files that differ.
         dirty: HashMap<PathBuf, Option<Stamp>>,
     },
-    /// By a walk: every file.
+    /// From a walk: every file.
     Walk {
         /// Where it began.
         top: PathBuf,
-        /// All that it met.
+        /// All files it met.
         files: HashMap<PathBuf, Option<Stamp>>,
     },
-    /// There are too many files to look at.
+    /// There are too many files.
     TooLarge,
 }
 
-/// What the files of a repository are that git writes when it commits: its directory, and their states.
+/// The files git writes when it commits: its directory, and their states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitFiles {
     dir: PathBuf,
@@ -118,7 +118,7 @@ impl GitFiles {
         Self { dir, stamps }
     }
 
-    /// Whether git has written any of them since; takes note of it.
+    /// Whether git has written any of them since the last check; updates the states.
     pub fn were_written(&mut self) -> bool {
         let now = Self::at(self.dir.clone());
         let written = now != *self;
@@ -145,7 +145,7 @@ pub fn census(cwd: &Path) -> Census {
     git_census(cwd).unwrap_or_else(|| walk(cwd))
 }
 
-/// Files that are not what they were, between two looks at one workspace.
+/// Files that changed between two censuses of one workspace.
 pub fn changed(before: &Census, now: &Census) -> Vec<PathBuf> {
     let (before, now) = match (before, now) {
         (Census::Git { dirty: a, .. }, Census::Git { dirty: b, .. })
@@ -165,7 +165,7 @@ pub fn changed(before: &Census, now: &Census) -> Vec<PathBuf> {
 }
 
 impl Census {
-    /// Takes note of a file that was changed by the user, or is known already.
+    /// Records a file as known, for example because the user changed it.
     pub fn note(&mut self, path: &Path) {
         match self {
             Self::Git { dirty: files, .. } | Self::Walk { files, .. } => {
@@ -175,7 +175,7 @@ impl Census {
         }
     }
 
-    /// Where it was taken.
+    /// The directory it was taken in.
     fn top(&self) -> Option<&Path> {
         match self {
             Self::Git { top, .. } | Self::Walk { top, .. } => Some(top),
@@ -183,12 +183,12 @@ impl Census {
         }
     }
 
-    /// Whether another one is of the same files.
+    /// Whether another census covers the same files.
     pub fn is_of_same(&self, other: &Self) -> bool {
         self.top().is_some() && self.top() == other.top()
     }
 
-    /// What a file was then, where that can be told: what was committed, or nothing.
+    /// What a file was at that time, where known: the committed contents, or absent.
     pub fn before(&self, path: &Path) -> Option<Snapshot> {
         let absent = match self {
             Self::Git { top, head, dirty } => {
@@ -222,7 +222,7 @@ impl Census {
         absent.then_some(Snapshot::Absent)
     }
 
-    /// What a file was when nothing was known to differ from the last commit.
+    /// The contents of a file in the last commit.
     fn committed(&self, path: &Path) -> Option<Snapshot> {
         let Self::Git {
             top,
@@ -241,7 +241,7 @@ impl Census {
             .split(|byte| *byte == 0)
             .find(|entry| !entry.is_empty())
         else {
-            // Not in the commit, and git did not report it: ignored, or not there.
+            // Not in the commit and not reported by git: ignored, or absent.
             return None;
         };
         let mode = std::str::from_utf8(entry.get(..6)?).ok()?;
@@ -263,19 +263,19 @@ impl Census {
     }
 }
 
-/// The mode a file had. Git knows only whether it could be run: the rest is as it is now, or what new files get.
+/// The mode a file had. Git stores only the executable bit: the rest is taken from the file, or from the umask.
 fn checked_out_mode(path: &Path, ran: bool) -> u32 {
     const RUN: u32 = 0o111;
     match std::fs::symlink_metadata(path).map(|meta| (meta.is_file(), meta.mode() & 0o7777)) {
         Ok((true, mode)) if (mode & RUN != 0) == ran => mode,
-        // Whoever could read it could run it.
+        // Everyone who can read it could execute it.
         Ok((true, mode)) if ran => mode | (mode & 0o444) >> 2,
         Ok((true, mode)) => mode & !RUN,
         _ => (if ran { 0o777 } else { 0o666 }) & !umask(),
     }
 }
 
-/// What new files are denied. Asking the kernel for it would set it, for every thread.
+/// The umask. Asking the kernel for it would set it, for all threads.
 fn umask() -> u32 {
     const USUAL: u32 = 0o022;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -336,7 +336,7 @@ fn git_census(cwd: &Path) -> Option<Census> {
     Some(Census::Git { top, head, dirty })
 }
 
-/// Whether the branch that is checked out has no commit yet.
+/// Whether the current branch has no commit yet.
 fn is_unborn(top: &Path) -> bool {
     let Some(branch) = git(top, &["symbolic-ref", "-q", "HEAD"]) else {
         return false;
@@ -368,7 +368,7 @@ fn walk(cwd: &Path) -> Census {
                 }
             } else {
                 let path = entry.path();
-                // A name that is no text cannot be told to anything: as with git, it is left out.
+                // Names that are not UTF-8 are left out, as with git.
                 if path.to_str().is_some() {
                     let stamp = Stamp::of(&path);
                     files.insert(path, stamp);
@@ -382,7 +382,7 @@ fn walk(cwd: &Path) -> Census {
     }
 }
 
-/// What git prints; nothing when it fails, is missing or takes too long.
+/// The output of git; None if it fails, is missing or takes too long.
 fn git(dir: &Path, args: &[&str]) -> Option<Vec<u8>> {
     let mut child = Command::new("git")
         .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-C"])

@@ -15,7 +15,7 @@ fn a_line_of_fifty_megabytes_is_taken() {
     editor.wait_for_state("idle");
     let started = Instant::now();
     editor.prompt("much");
-    // As long as it is read and parsed the main thread is never kept waiting.
+    // The main thread must never wait while it is read and parsed.
     let mut longest = Duration::ZERO;
     editor.wait("end", |editor| {
         let asked = Instant::now();
@@ -31,7 +31,7 @@ fn a_line_of_fifty_megabytes_is_taken() {
             .any(|(name, _)| name == "CursorAgentTurnEnd");
         over.then_some(())
     });
-    // A small part of the time that all of it takes: the machine's speed is not what is tested.
+    // A small part of the total time: the machine's speed is not what is tested.
     let limit = (started.elapsed() / 4).max(Duration::from_millis(500));
     assert!(longest < limit, "{longest:?} of {:?}", started.elapsed());
     let texts = editor.texts("agent");
@@ -63,7 +63,7 @@ fn junk_lines_do_no_harm() {
     }));
     editor.turn("hello");
     assert_eq!(editor.texts("agent"), ["abc"]);
-    // Nobody was answered for it.
+    // No response was sent for it.
     let junk =
         |line: &&serde_json::Value| line["note"] == "junk" || line["in"]["error"].is_object();
     assert_eq!(editor.record().iter().find(junk), None);
@@ -117,7 +117,7 @@ fn an_agent_that_reads_nothing_is_no_reason_to_wait() {
     for _ in 0..5 {
         editor.prompt(&long);
     }
-    // Whoever waits for this agent waits for ever.
+    // This agent would block its callers forever.
     assert!(
         started.elapsed() < Duration::from_secs(10),
         "{:?}",

@@ -25,7 +25,7 @@ pub struct LineBuffer {
     bytes: Vec<u8>,
     /// Where the line that is not yet handed out starts.
     start: usize,
-    /// No newline lies between `start` and here: a byte is looked at once.
+    /// No newline between `start` and here: each byte is scanned once.
     scanned: usize,
     /// Inside a line beyond the cap, how much of it was thrown away. `bytes` is empty then.
     skipping: Option<usize>,
@@ -79,7 +79,7 @@ impl LineBuffer {
         self.frame(found)
     }
 
-    /// What is left when the stream ended: whole lines first, then one without a newline. Call it until there is none.
+    /// The rest after EOF: whole lines first, then one without a newline. Call it until it returns None.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         let found = self
             .next_found()
@@ -93,7 +93,7 @@ impl LineBuffer {
         self.frame(found)
     }
 
-    /// How much of a line beyond the cap was thrown away so far, while its end has not come.
+    /// How much of an overlong line was discarded so far, while its end has not arrived.
     pub fn skipping(&self) -> Option<usize> {
         self.skipping
     }
@@ -154,8 +154,8 @@ impl LineBuffer {
         self.compact();
     }
 
-    /// Drops what was handed out. What is left moves only when it is no more than what goes, so that a byte moves
-    /// a bounded number of times.
+    /// Drops what was handed out. The rest moves only when it is no larger than what is dropped, so that a byte
+    /// moves a bounded number of times.
     fn compact(&mut self) {
         let rest = self.bytes.len() - self.start;
         if self.start == 0 || rest > self.start {

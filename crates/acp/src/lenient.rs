@@ -18,7 +18,7 @@ pub trait FromValue: Sized {
     fn from_value(value: Value) -> Result<Self, Value>;
 }
 
-/// A value whose kind this crate does not know, whole.
+/// A value of a kind this crate does not know, whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unknown {
     /// What it calls itself; empty when it does not say.
@@ -36,7 +36,7 @@ impl Serialize for Unknown {
 /// A field of an update: absent and null mean different things there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Patch<T> {
-    /// Not mentioned: it stays as it is.
+    /// Not mentioned: unchanged.
     #[default]
     Keep,
     /// Null: it is taken away.
@@ -47,13 +47,13 @@ pub enum Patch<T> {
 
 /// Taking fields out of an object.
 pub(crate) trait Fields {
-    /// The field, if it is there and fits. Null is as good as absent.
+    /// The field, if it is present and fits. Null counts as absent.
     fn take<T: FromValue>(&mut self, key: &str) -> Option<T>;
 
     /// The field, with null told from absent.
     fn patch<T: FromValue>(&mut self, key: &str) -> Patch<T>;
 
-    /// Whether a capability is there: an object or `true`. Absent, null and `false` mean no.
+    /// Whether a capability is present: an object or `true`. Absent, null and `false` mean no.
     fn supports(&mut self, key: &str) -> bool;
 
     /// The field, or the type's default.
@@ -212,10 +212,10 @@ macro_rules! string_enum {
         }
 
         impl $name {
-            /// Those that are known, as they are written on the wire.
+            /// The known values, as on the wire.
             pub const NAMES: &'static [&'static str] = &[$( $text ),+];
 
-            /// As it is written on the wire.
+            /// As written on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $( Self::$variant => $text, )+

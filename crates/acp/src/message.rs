@@ -10,13 +10,13 @@ use serde_json::{Number, Value};
 use crate::glimpse::Glimpse;
 use crate::lenient::{Fields, FromValue, Object};
 
-/// A request's id, kept as it was written: it has to go back the same.
+/// A request's id, kept verbatim: the response must repeat it exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Id {
     /// The usual kind.
     Number(i64),
-    /// A number that is no `i64`: larger, or with a fraction.
+    /// A number that does not fit `i64`: larger, or with a fraction.
     OtherNumber(Number),
     /// A string, UUIDs mostly.
     String(String),
@@ -123,7 +123,7 @@ impl RpcError {
         Self::new(Self::REQUEST_CANCELLED, "Request cancelled")
     }
 
-    /// The answer when there is no such file, session or terminal.
+    /// The error for a missing file, session or terminal.
     pub fn not_found(what: impl Into<String>) -> Self {
         Self::new(Self::RESOURCE_NOT_FOUND, what)
     }
@@ -196,7 +196,7 @@ pub enum Message {
     Response {
         /// The id of the request.
         id: Id,
-        /// What came of it.
+        /// The result or error.
         result: Result<Value, RpcError>,
     },
 }
@@ -236,7 +236,8 @@ impl Message {
         }
     }
 
-    /// What can be said of a line that is no JSON: a response that cannot be read is an error to whoever waits for it.
+    /// What can be recovered from a line that is not JSON: an unreadable response becomes an error for its
+    /// request.
     fn unreadable(line: &[u8], junk: Junk) -> Result<Self, Junk> {
         let Junk::NotJson(problem) = &junk else {
             return Err(junk);

@@ -59,7 +59,7 @@ pub enum Incoming<W> {
         call: CallId,
         /// What was noted when it was made.
         waiter: W,
-        /// What came of it.
+        /// The result or error.
         result: Result<Value, RpcError>,
     },
     /// The other side no longer wants this one answered with more than `RpcError::cancelled()`. It still owes that.
@@ -67,7 +67,7 @@ pub enum Incoming<W> {
         /// The request.
         ticket: Ticket,
     },
-    /// An answer to no request, or the cancellation of a request that is not open. Nothing is to be done.
+    /// A response to no request, or the cancellation of a request that is not open. Nothing to do.
     Stray {
         /// The id it names.
         id: Id,
@@ -199,7 +199,7 @@ impl<W> Peer<W> {
         Some(error_line(&id, error))
     }
 
-    /// The lines that answer every open request, oldest first: whoever asked is about to be let go.
+    /// The lines that answer every open request, oldest first: the other side is about to be let go.
     pub fn answer_all(&mut self, error: &RpcError) -> Vec<Vec<u8>> {
         let open = std::mem::take(&mut self.open);
         open.values().map(|id| error_line(id, error)).collect()
@@ -247,7 +247,8 @@ impl<W> Peer<W> {
 
     fn cancelled(&self, method: String, params: Value) -> Incoming<W> {
         match CancelRequest::from_value(params) {
-            // Of two open requests with one id the newest is meant: the older one's sender lost track of it.
+            // Of two open requests with one id the newest is cancelled: the sender has lost track of the older
+            // one.
             Ok(CancelRequest { request_id }) => {
                 let newest = self.open.iter().rev().find(|(_, id)| **id == request_id);
                 match newest {

@@ -1,4 +1,4 @@
-//! Ends our runs when this process is killed and cannot: a shell that waits for the end of its input.
+//! Ends our runs when this process is killed and cannot do it: a shell that waits for EOF on its input.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use crate::log;
 use crate::process::{MARK, mark_prefix};
 
-/// Reads `+ PID` and `- PID`. When there is no more to read, the groups that are left are killed, and everything that has
-/// our mark in its environment, where the system lets that be seen.
+/// Reads `+ PID` and `- PID`. At EOF the remaining groups are killed, and every process with our mark in its
+/// environment, where the system shows that.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 mark=$1
@@ -73,7 +73,7 @@ fn start() -> Option<UnixStream> {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // What a terminal sends to us is not meant for it.
+            // Signals from the terminal are for us, not for the shell.
             .process_group(0)
             .spawn()?;
         std::io::Result::Ok(ours)

@@ -28,7 +28,7 @@ pub fn to_file(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What whoever runs the agent should know.
+/// For the user who runs the agent.
 pub fn warn(text: &str) {
     write("warn", text);
 }
@@ -45,7 +45,7 @@ fn write(level: &str, text: &str) {
     for part in text.lines() {
         let _ = writeln!(line, "{} {level} {part}", clock::iso(clock::now_ms()));
     }
-    // A log that cannot be written is no reason to stop.
+    // A log that cannot be written must not stop us.
     let _ = match FILE.get() {
         Some(file) => match file.lock() {
             Ok(mut file) => file.write_all(&line),

@@ -139,7 +139,7 @@ impl Server {
         }
     }
 
-    /// What a client is told of a session that is open now.
+    /// What a client gets for an open session.
     pub(crate) fn opened(
         self: &Rc<Self>,
         session: &Rc<Session>,
@@ -242,7 +242,7 @@ impl Server {
         Ok(Empty {})
     }
 
-    /// Asks for the list beside everything else. The receiver hears when that is over.
+    /// Fetches the list in the background. The receiver is signalled when that is done.
     pub(crate) fn start_models(self: &Rc<Self>, cwd: &Path) -> oneshot::Receiver<()> {
         let (done, over) = oneshot::channel();
         let (server, cwd) = (Rc::clone(self), cwd.to_owned());

@@ -1,5 +1,5 @@
-//! The tables Lua sees, written into `lua/cursor_agent/bridge/types.lua` from the Rust types they are made of. `make doc`
-//! writes them; without that, a difference fails.
+//! Writes the tables Lua sees into `lua/cursor_agent/bridge/types.lua` from their Rust types. `make doc` writes
+//! them; otherwise a difference fails the test.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,7 +35,7 @@ const FILE: &str = concat!(
 );
 const BEGIN: &str = "-- Written by `make doc` from the types of the engine, to the end of the file. Change those.\n";
 
-/// What Lua calls a type of ours.
+/// Our type names and the names Lua uses for them.
 const NAMES: &[(&str, &str)] = &[
     ("Block", "Block"),
     ("Capabilities", "Capabilities"),

@@ -1,4 +1,4 @@
-//! What the engine wants done in the world: it decides, the driver does.
+//! Effects: what the engine asks the driver to do.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,40 +10,40 @@ use crate::secrets::Secrets;
 use crate::sessions::mcp::ServersWanted;
 use crate::tools::diff::Diff;
 
-/// One thing to do. None of them blocks the caller.
+/// One effect. None of them blocks the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Start an agent's process.
     Spawn { proc: Proc, launch: Launch },
     /// Write a line to its stdin.
     Write { proc: Proc, line: Vec<u8> },
-    /// Close its stdin, and after this long kill what is left of its process group.
+    /// Close its stdin; after `grace_ms` kill what is left of its process group.
     End { proc: Proc, grace_ms: u64 },
-    /// Say when so much time has passed.
+    /// Fire `timer` after `ms`.
     After { ms: u64, timer: Timer },
     /// Read Cursor's own settings.
     CliConfig { result: ResultId, path: PathBuf },
-    /// Read which MCP servers a session is given.
+    /// Read the MCP servers to pass to a session.
     ReadMcp {
         key: Key,
         proc: Proc,
         wanted: Box<ServersWanted>,
     },
-    /// Read or write a file that is in no buffer.
-    /// `real` is where the path led when it was judged; when it leads elsewhere by now, nothing is done.
+    /// Read or write a file that is in no buffer. `real` is what the path resolved to when it was judged; if it
+    /// resolves elsewhere now, nothing is done.
     Disk {
         request: EditorId,
         op: DiskOp,
         real: Option<String>,
     },
-    /// Keep a file as it is, before the editor is asked to write it.
+    /// Snapshot a file before the editor is asked to write it.
     Keep {
-        /// What is to be written.
+        /// The pending write.
         request: EditorId,
         /// Absolute.
         path: String,
     },
-    /// Ask the rules about a call.
+    /// Check a call against the rules.
     Judge { whose: Judging, case: Box<Case> },
     /// Compare two long texts.
     Diff(Box<DiffJob>),
@@ -53,13 +53,14 @@ pub enum Effect {
     KillTerminal { terminal: u64 },
     /// Kill it if it runs, and stop listening to it.
     ReleaseTerminal { terminal: u64 },
-    /// Look how full the context of a session is in the stores of Cursor's CLI, started with these variables.
+    /// Read from the stores of Cursor's CLI, started with these variables, how full a session's context is.
     ReadContext {
         key: Key,
         session_id: String,
         env: BTreeMap<String, String>,
     },
-    /// Read what is stored of a session; with an environment also what Cursor's CLI has, started with these variables.
+    /// Read what is stored of a session; with an environment also from Cursor's CLI, started with these
+    /// variables.
     Recall {
         key: Key,
         session_id: String,
@@ -67,39 +68,40 @@ pub enum Effect {
         cwd: String,
         env: Option<BTreeMap<String, String>>,
     },
-    /// There is something to be written down.
+    /// There is something to store.
     Remember,
-    /// These must not be seen in logs and exports from now on.
+    /// Keep these out of logs and exports from now on.
     Hide(Secrets),
     /// Write a line to the log file.
     Log { level: &'static str, text: String },
 }
 
-/// Whose call is judged.
+/// What is being judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judging {
-    /// That of a permission; a later revision is another call.
+    /// A permission; a later revision is a different call.
     Decision { id: DecisionId, revision: u64 },
-    /// What an agent wants to reach by way of the editor.
+    /// A file or command an agent wants to access through the editor.
     Access(AccessId),
 }
 
-/// What a timer was set for. One that no longer applies is ignored when it fires.
+/// The purpose of a timer. One that no longer applies is ignored when it fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
     /// The handshake takes too long.
     Handshake { proc: Proc },
     /// `authenticate` takes too long.
     Login { proc: Proc },
-    /// The session that was asked for should be there; `heard` counts what had arrived.
+    /// The requested session should exist by now; `heard` counts the messages that had arrived.
     Session { key: Key, heard: u64 },
-    /// The replay of a loaded session may have come to its end; `heard` counts what had arrived, `quiet` how often nothing had.
+    /// The replay of a loaded session may be over; `heard` counts the messages that had arrived, `quiet` how
+    /// often none had.
     Replay { key: Key, heard: u64, quiet: u32 },
-    /// Something that was set before the first prompt should have been answered.
+    /// A setting made before the first prompt should have been answered.
     Set { key: Key, step: u64 },
     /// A cancelled turn should have ended.
     Cancel { key: Key, turn: u64 },
-    /// The agent should have written down by now how full the context is.
+    /// The agent should have stored by now how full the context is.
     Context { key: Key, turn: u64 },
 }
 
@@ -108,7 +110,7 @@ pub enum Timer {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum DiskOp {
-    /// Read it, all of it or `limit` lines from `line` on (from 1).
+    /// Read all of it, or `limit` lines starting at `line` (1-based).
     Read {
         /// Absolute.
         path: String,
@@ -119,7 +121,7 @@ pub enum DiskOp {
         #[serde(skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
     },
-    /// Write it, directories included.
+    /// Write it, creating directories.
     Write {
         /// Absolute.
         path: String,
@@ -128,7 +130,7 @@ pub enum DiskOp {
     },
 }
 
-/// Two texts to compare, and whose content the answer is.
+/// Two texts to compare, and the tool call content they belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffJob {
     /// The session.
@@ -139,7 +141,7 @@ pub struct DiffJob {
     pub content: usize,
     /// The file, absolute.
     pub path: String,
-    /// The line the agent said, from 1.
+    /// The line the agent gave, from 1.
     pub near: Option<u32>,
     /// The text before.
     pub old: String,
@@ -148,7 +150,7 @@ pub struct DiffJob {
 }
 
 impl DiffJob {
-    /// Does the work: compares, and looks in the file, where it can be read, for the place of the lines.
+    /// Compares the texts, and finds their position in the file, if it can be read.
     pub fn run(&self, file: Option<&str>) -> Diff {
         let mut diff = crate::tools::diff::lines(&self.old, &self.new);
         if let Some(file) = file {

@@ -1,4 +1,4 @@
-//! The engine: every agent, session and decision, and what is to be done about them.
+//! The engine: every agent, session and decision, and the resulting effects.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use crate::sessions::watching::Watching;
 use crate::tools::terminals::Terminals;
 use crate::tracked::Tracked;
 
-/// The time, as the driver read it just before the call.
+/// The time, read by the driver just before the call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Now {
-    /// Since the start, never going back.
+    /// Monotonic, since the start.
     pub mono_ms: u64,
     /// Since 1970.
     pub wall_ms: u64,
 }
 
-/// Everything there is. A part that the crate can name keeps its own fields to the file or room it comes from.
+/// The whole state. Parts visible to the crate keep their fields private to their own file or room.
 #[derive(Debug, Default)]
 pub struct Engine {
     now: Now,
@@ -43,23 +43,23 @@ pub struct Engine {
     policy: Arc<Policy>,
     pub(crate) screen: Screen,
     effects: Vec<Effect>,
-    /// What is to be written down.
+    /// What is to be stored.
     pub(crate) memory: Memory,
     pub(crate) watching: Watching,
     pub(crate) without_acp: WithoutAcp,
     last_agent: AgentId,
     last_key: Key,
     last_prompt: PromptId,
-    /// The editor is going away: nothing is started any more.
+    /// The editor is exiting: nothing new is started.
     closing: bool,
 }
 
-/// An agent, for a list of what runs.
+/// A running agent, for a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// Its name in the options.
     pub agent: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: String,
     /// How many sessions it has.
     pub sessions: usize,
@@ -79,7 +79,7 @@ impl Engine {
         self.sessions.keys().copied()
     }
 
-    /// Has something done in the world.
+    /// Queues an effect.
     pub(crate) fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
@@ -94,22 +94,20 @@ impl Engine {
         self.now
     }
 
-    /// The rules, and what `~` stands for.
+    /// The rules and the value of `~`.
     pub(crate) fn policy(&self) -> Arc<Policy> {
         self.policy.clone()
     }
 
-    /// Whether the editor is going away: nothing is started any more.
+    /// Whether the editor is exiting: nothing new is started.
     pub(crate) fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// A key for one more session.
     pub(crate) fn next_key(&mut self) -> Key {
         self.last_key.advance()
     }
 
-    /// A number for one more prompt.
     pub(crate) fn next_prompt(&mut self) -> PromptId {
         self.last_prompt.advance()
     }
@@ -133,7 +131,7 @@ impl Engine {
         std::mem::take(&mut self.effects)
     }
 
-    /// Makes a session: on a process that runs already for this agent and directory, or on a new one.
+    /// Opens a session: on a running process for this agent and directory, or on a new one.
     pub fn open(&mut self, spec: AgentSpec, wanted: Wanted) -> Result<Key, Error> {
         if self.closing {
             return Err(Error::Closing);
@@ -175,7 +173,7 @@ impl Engine {
         Ok(key)
     }
 
-    /// Ends a session, and its process when it was the last one on it.
+    /// Closes a session, and ends its process if it was the last one on it.
     pub fn close(&mut self, key: Key) -> Result<(), Error> {
         self.end_decisions(|decision| decision.key == key);
         self.cancel_accesses(|access| access.key == key);
@@ -188,7 +186,8 @@ impl Engine {
         if let Some(agent) = self.agents.get_mut(&id) {
             goes_on = agent.works_elsewhere();
             offers_close = agent.caps().session.close && *agent.link() == Link::Ready;
-            // One that is being loaded has its id already; what subagents of it still say has no place either.
+            // A session being loaded already has its id; updates of its subagents have no place any more
+            // either.
             agent.close_session(key);
         }
         if let Some(session_id) = session.session_id().cloned() {
@@ -232,7 +231,7 @@ impl Engine {
     /// Starts the process again and continues its sessions.
     pub fn restart(&mut self, key: Key) -> Result<(), Error> {
         let id = self.session(key)?.agent();
-        // The program may be another one by now.
+        // The program may have been replaced.
         if let Some(agent) = self.agents.get(&id) {
             self.without_acp.forget(&agent.spec().command);
         }
@@ -244,7 +243,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The editor goes away: whatever waits is answered, every process is asked to end.
+    /// The editor exits: everything pending is answered, every process is asked to exit.
     pub fn shutdown(&mut self) {
         self.closing = true;
         self.end_decisions(|_| true);
@@ -298,7 +297,7 @@ impl Engine {
         self.sessions.get(&key).ok_or(Error::NoSession(key))
     }
 
-    /// The agent of a process that is the running one; news of an older one no longer counts.
+    /// The agent, if this is its current process; messages of an older one no longer count.
     pub(crate) fn live(&mut self, proc: Proc) -> Option<&mut Agent> {
         self.agents
             .get_mut(&proc.agent)

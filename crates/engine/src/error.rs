@@ -1,4 +1,4 @@
-//! Why a call cannot be done, and the sentence the user reads of it: made here and nowhere else.
+//! The engine's errors, with the messages users read; these are written nowhere else.
 
 use std::io::ErrorKind;
 
@@ -179,14 +179,14 @@ pub enum BadRule {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct FileError {
-    /// What the agent can act on: a missing file is no mishap.
+    /// For the agent: a missing file is not a failure.
     pub kind: ErrorKind,
     /// In words.
     pub why: String,
 }
 
 impl FileError {
-    /// The editor said so.
+    /// As reported by the editor.
     pub fn of_editor(why: Option<String>) -> Self {
         Self {
             kind: ErrorKind::Other,

@@ -1,4 +1,4 @@
-//! The numbers things go by: newtypes, so that one kind is never taken for another.
+//! Ids as newtypes, so that one kind is never mistaken for another.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ macro_rules! id {
 }
 
 id!(
-    /// A session, from the moment it is asked for; the agent's own id comes later.
+    /// A session, from the moment it is requested; the agent's own id comes later.
     Key
 );
 id!(
@@ -29,7 +29,7 @@ id!(
     AgentId
 );
 id!(
-    /// A decision that waits for the user.
+    /// A decision for the user.
     DecisionId
 );
 id!(
@@ -41,7 +41,7 @@ id!(
     EditorId
 );
 id!(
-    /// A file or a command an agent wants to reach by way of the editor.
+    /// A file or a command an agent wants to access through the editor.
     AccessId
 );
 id!(
@@ -49,11 +49,11 @@ id!(
     ResultId
 );
 
-/// One process of an agent: a restart makes another, and news of the old one no longer counts.
+/// One process of an agent: a restart makes another, and messages of the old one no longer count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Proc {
     /// Whose process.
     pub agent: AgentId,
-    /// How many there were before it.
+    /// Number of processes before it.
     pub generation: u32,
 }

@@ -1,15 +1,14 @@
-//! Maps that know what was changed in them: whoever asks for a thing to change it, marks it. So the editor hears of every
-//! change without a call to remember.
+//! Maps that record which of their values changed: taking a mutable reference marks the value. So every change
+//! reaches the editor without an explicit call.
 
 use std::collections::btree_map::{Keys, Values};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A thing whose change concerns an owner.
+/// A value whose changes concern an owner.
 pub trait Owned {
     /// What is marked: a session, or all sessions of an agent.
     type Owner: Copy + Ord;
 
-    /// Whose it is.
     fn owner(&self) -> Self::Owner;
 }
 
@@ -30,19 +29,19 @@ impl<K, V: Owned> Default for Tracked<K, V> {
 }
 
 impl<K: Ord, V: Owned> Tracked<K, V> {
-    /// One, to look at.
+    /// Read access.
     pub fn get(&self, key: &K) -> Option<&V> {
         self.map.get(key)
     }
 
-    /// One, to change.
+    /// Write access; marks the owner.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let value = self.map.get_mut(key)?;
         self.touched.insert(value.owner());
         Some(value)
     }
 
-    /// One, to note something the editor never sees.
+    /// Write access for something the editor never sees; marks nothing.
     pub fn get_unseen(&mut self, key: &K) -> Option<&mut V> {
         self.map.get_mut(key)
     }
@@ -70,7 +69,7 @@ impl<K: Ord, V: Owned> Tracked<K, V> {
         self.map.keys()
     }
 
-    /// Whose were changed since the last call.
+    /// The owners of values changed since the last call.
     pub fn take_touched(&mut self) -> BTreeSet<V::Owner> {
         std::mem::take(&mut self.touched)
     }

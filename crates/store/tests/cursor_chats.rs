@@ -197,7 +197,7 @@ fn chats_are_listed_and_left_as_they_were() {
     bare.ask("Named in the store", "asked");
     let broken = Store::new(own.join("broken-meta")).meta("{\"title\":");
     broken.ask("New Agent", "Asked anyway");
-    // None of these is a chat to go on with.
+    // None of these is a chat that can be continued.
     let empty = Store::new(own.join("empty"));
     empty.point_to("New Agent", "", "");
     let silent = Store::new(own.join("silent"))
@@ -278,7 +278,7 @@ fn chats_are_listed_and_left_as_they_were() {
     }
     assert_eq!(snapshot(root), before, "nothing was written, nothing made");
 
-    // The writer had all of it open, and goes on.
+    // The writer had everything open, and goes on.
     titled.ask("other", "asked again");
     let (chat, _) = chats::find(&roots, "titled", cwd).unwrap();
     assert_eq!(

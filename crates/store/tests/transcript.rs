@@ -124,7 +124,7 @@ fn a_torn_end_is_dropped_and_nothing_else() {
             whole.len() + cut,
             "reading changes nothing"
         );
-        // Who goes on with it begins where it is whole.
+        // A new writer starts at the end of the intact part.
         let (mut journal, again) = Journal::open(&path).unwrap();
         assert_eq!(again, contents);
         journal.append(&say(expected.len(), "next")).unwrap();
@@ -168,7 +168,7 @@ fn damage_in_the_middle_costs_what_it_hit() {
             [Some("one".to_owned()), None, Some("three".to_owned())]
         );
         assert_eq!((contents.damaged, contents.torn), (1, false));
-        // It can be gone on with, and what is damaged stays as it is.
+        // It can be continued, and the damaged part is left alone.
         let (mut journal, _) = Journal::open(&path).unwrap();
         journal.append(&say(3, "four")).unwrap();
         let now = std::fs::read(&path).unwrap();

@@ -43,7 +43,7 @@ pub async fn listen(
     loop {
         let arrived = arrived.recv().await;
         if manners.deaf.is_set() {
-            // Not even what was read already is looked at.
+            // Not even input that was already read.
             std::future::pending::<()>().await;
         }
         match arrived {
@@ -66,7 +66,8 @@ pub async fn listen(
     }
 }
 
-/// Notes SIGTERM and obeys it, unless told otherwise. From the very start: a scenario may ignore it before anything is read.
+/// Records SIGTERM and obeys it, unless the scenario says otherwise. From the very start: a scenario may ignore
+/// it before anything is read.
 pub fn watch_sigterm(wire: &Wire, manners: &Rc<Manners>) -> io::Result<()> {
     let mut terms = signal(SignalKind::terminate())?;
     let (wire, manners) = (wire.clone(), manners.clone());

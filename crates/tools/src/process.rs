@@ -15,7 +15,8 @@ pub fn exit(wire: &Wire, code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Dies of a signal. By way of a shell that takes this process's place: its handlers are gone then, so that SIGTERM kills as well.
+/// Dies of a signal, through a shell that replaces this process: its handlers are gone then, so that even
+/// SIGTERM kills.
 pub fn die_of(wire: &Wire, signal: i32) -> ! {
     wire.record().note("exit", json!({ "signal": signal }));
     let error = Command::new("sh")

@@ -47,7 +47,7 @@ impl Record {
         self.line("in", message, None);
     }
 
-    /// `times`: the same message was sent so often in a row.
+    /// `times`: how often the same message was sent in a row.
     pub fn sent(&self, message: &Value, times: u64) {
         self.line(
             "out",

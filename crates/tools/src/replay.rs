@@ -420,7 +420,7 @@ impl Replayer {
             .any(|(_, asked, _)| asked == method)
     }
 
-    /// Waits until something holds. False when the client has asked for something later instead, and only for that.
+    /// Waits until a condition holds. False if the client asked only for something later instead.
     async fn until(&self, holds: impl Fn() -> bool, later: &VecDeque<Move>) -> bool {
         let mut more = self.more.subscribe();
         loop {

@@ -17,8 +17,8 @@ pub struct Usage {
     pub size: u64,
 }
 
-/// Where Cursor's CLI would keep the store of a session. Only a directory of its own is written to, never the one that
-/// the user's own Cursor has.
+/// Where Cursor's CLI would keep the store of a session. Only our own directory is written to, never that of
+/// the user's Cursor.
 pub fn path(session_id: &str) -> Option<PathBuf> {
     let root = std::env::var_os("CURSOR_CONFIG_DIR").filter(|value| !value.is_empty())?;
     let sessions = PathBuf::from(root).join("acp-sessions");

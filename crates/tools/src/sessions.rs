@@ -27,7 +27,7 @@ pub struct Session {
     /// How far the tour has come.
     #[serde(default)]
     pub station: usize,
-    /// Commands the user allowed for good.
+    /// Commands the user always allowed.
     #[serde(default)]
     pub allowed: Vec<String>,
 }

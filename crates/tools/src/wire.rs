@@ -31,7 +31,7 @@ const RECORDED_RAW_BYTES: usize = 200;
 
 pub type ClientAnswer = Result<Value, RpcError>;
 
-/// A cheap handle; all of them are the one connection.
+/// A cheap handle to the one connection.
 #[derive(Debug, Clone)]
 pub struct Wire(Rc<Inner>);
 
@@ -116,7 +116,7 @@ impl Wire {
         receiver
     }
 
-    /// Hands an answer to whoever asked; the oldest of them when the id was used twice.
+    /// Hands a response to its request; to the oldest if the id was used twice.
     pub fn resolve(&self, id: &Value, answer: ClientAnswer) -> bool {
         let mut waiting = self.0.waiting.borrow_mut();
         let key = id.to_string();
@@ -127,7 +127,7 @@ impl Wire {
         if queue.is_empty() {
             waiting.remove(&key);
         }
-        // The one who asked may have been cancelled meanwhile; its answer was in time all the same.
+        // The waiting task may have been cancelled meanwhile; its response still counts as in time.
         sender.is_some_and(|sender| sender.send(answer).is_ok())
     }
 
@@ -145,7 +145,7 @@ impl Wire {
         self.write(bytes);
     }
 
-    /// `text` so many times, in blocks: 100 MB are never in memory.
+    /// Writes `text` `times` times, in blocks: 100 MB are never in memory.
     pub fn raw_repeat(&self, text: &[u8], times: u64) {
         if text.is_empty() {
             return;
@@ -155,7 +155,7 @@ impl Wire {
         self.write_repeated(text, times);
     }
 
-    /// One message with a long text in it: what comes before, `text` so many times, what comes after.
+    /// One message with a long text in it: `before`, `text` repeated `times` times, `after`.
     pub fn big_message(&self, before: &[u8], text: &[u8], times: u64, after: &[u8]) {
         let bytes = times
             .saturating_mul(text.len() as u64)
@@ -195,7 +195,7 @@ impl Wire {
         let mut out = self.0.out.borrow_mut();
         let Some(file) = out.as_mut() else { return };
         if let Err(error) = file.write_all(bytes) {
-            // The client is gone. Its end of stdin tells us the same in a moment.
+            // The client is gone. EOF on stdin will tell us shortly.
             self.0
                 .record
                 .note("stdout lost", json!({ "error": error.to_string() }));
@@ -224,7 +224,7 @@ pub enum Arrived {
     Eof,
 }
 
-/// Stops the reading of stdin for good.
+/// Stops reading stdin permanently.
 #[derive(Debug, Clone, Default)]
 pub struct Deaf(Arc<AtomicBool>);
 

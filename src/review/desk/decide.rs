@@ -9,7 +9,7 @@ use super::view::{BufferEdit, Select, Undo, WHOLE};
 use super::{Desk, bare};
 
 impl Desk {
-    /// Keeps hunks; which files that concerns, and how many hunks it were.
+    /// Keeps hunks; returns their number and the files concerned.
     pub fn keep(&mut self, select: &Select) -> (usize, Vec<PathBuf>) {
         let meant = self.meant(select);
         let mut paths = Vec::new();
@@ -28,7 +28,7 @@ impl Desk {
             if !open {
                 tracked.was = Some(tracked.disk.clone());
             } else if matches!(tracked.was, Some(Snapshot::Absent)) {
-                // A part of a new file was kept: it is a file now.
+                // Part of a new file was kept, so the base is a file now.
                 if let (Some(was), Snapshot::File { mode, .. }) = (&mut tracked.was, &tracked.disk)
                 {
                     *was = Snapshot::File {
@@ -43,7 +43,7 @@ impl Desk {
         (count, paths)
     }
 
-    /// Undoes hunks; what that takes, and how many hunks it were. One that cannot be undone is left as it is.
+    /// Undoes hunks; returns their number and what to write. Hunks that cannot be undone are left alone.
     pub fn undo(&mut self, select: &Select) -> (usize, Vec<Undo>) {
         let meant = self.meant(select);
         let mut undos = Vec::new();
@@ -64,7 +64,7 @@ impl Desk {
                 Some(lines) => {
                     let undone = lines.undo(&lines_of(&ids));
                     let (review, form) = (lines.shown(), lines.form);
-                    // From the bottom up: what is above stays where it is.
+                    // Bottom up, so that the lines above keep their numbers.
                     edits.extend(undone.iter().rev().map(|edit| {
                         let lines = review.base().slice(edit.new.clone());
                         BufferEdit {
@@ -73,7 +73,8 @@ impl Desk {
                             lines: lines.iter().map(|line| bare(line)).collect(),
                         }
                     }));
-                    // All of it: what it was, mode and existence included, unless the user has changed the base since.
+                    // Everything: restore what it was, including mode and existence, unless the user has
+                    // changed the base since.
                     let disk = lines.on_disk.current();
                     if review.hunks().is_empty() && form.read(&was).as_ref() == Some(disk) {
                         was
@@ -95,7 +96,7 @@ impl Desk {
     }
 }
 
-/// The hunks among the numbers of a file's changes.
+/// The line hunks among the change numbers of a file.
 fn lines_of(ids: &[u64]) -> Vec<HunkId> {
     let hunks = ids.iter().filter(|id| **id != WHOLE);
     hunks.map(|id| HunkId(*id)).collect()

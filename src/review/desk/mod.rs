@@ -1,12 +1,12 @@
-//! Every file that agents changed and the user has not decided on: what it was, what it is, its hunks. No IO.
+//! All files with undecided changes by agents: what each was, what it is, its hunks. No IO.
 //!
-//! - [`tracked`] — one file, and what happens to it, in order.
-//! - [`view`] — what is undecided, as Lua sees it, and which of it is meant.
+//! - [`tracked`] — one file and its events, in order.
+//! - [`view`] — undecided changes as Lua sees them, and how they are selected.
 //! - [`decide`] — keeping hunks and undoing them.
 //! - `model` — for tests: an editor, a disk, two agents and late reports, in any order.
 //!
-//! A file whose lines can be compared has a [`review::FileReview`]; of any other (binary, a link, made or removed
-//! without a line) the change as a whole is the one hunk. While a buffer has the file, the text under review is the
+//! A file whose lines can be compared has a [`review::FileReview`]; any other change (binary, a link, an empty
+//! file created or removed) is a single hunk. While a buffer has the file, the text under review is the
 //! buffer's, unsaved lines included; otherwise it is the disk's.
 
 use std::collections::{BTreeMap, HashMap};
@@ -29,16 +29,16 @@ pub use view::{BufferEdit, FileView, HunkView, Lines, Select, Undo};
 #[derive(Debug, Default)]
 pub struct Desk {
     files: BTreeMap<PathBuf, Tracked>,
-    /// The state in which a file had nothing undecided any more: of that one nothing is asked again.
+    /// The state in which a file last had nothing undecided: reports of that state are ignored.
     decided: BTreeMap<PathBuf, String>,
-    /// Counts what the editor has said of each file, and what was decided about it.
+    /// Counts editor events and decisions per file.
     news: HashMap<PathBuf, u64>,
     last: u64,
 }
 
 impl Desk {
-    /// An agent changed a file on disk. `before` is what it was just before, where that is known; `state` is what buffers
-    /// call the new one.
+    /// An agent changed a file on disk. `before` is what it was just before, where known; `state` is the name
+    /// buffers use for the new state.
     pub fn agent_wrote(
         &mut self,
         path: &Path,
@@ -63,7 +63,7 @@ impl Desk {
         self.drop_decided(path);
     }
 
-    /// What a file was before its buffer took in what an agent made of it, by whoever watches the disk.
+    /// What a file was before its buffer took in an agent's change, as seen by the watcher.
     pub fn was(&mut self, path: &Path, before: Snapshot) {
         if let Some(tracked) = self.tracked(path) {
             tracked.correct(before);
@@ -71,8 +71,9 @@ impl Desk {
         }
     }
 
-    /// As [`Desk::agent_wrote`], comparing large files while the desk is not locked. False when the editor has said more of the
-    /// file than `news`: what was seen on disk may be outdated, and is not taken over.
+    /// Like [`Desk::agent_wrote`], but compares large files without locking the desk. Returns false if the
+    /// editor has reported more about the file than `news`: what was seen on disk may be outdated, so it is
+    /// dropped.
     pub fn agent_wrote_apart(
         desk: &parking_lot::Mutex<Self>,
         path: &Path,
@@ -87,12 +88,13 @@ impl Desk {
         })
     }
 
-    /// Works on a copy of one file, and takes it over unless the user typed or decided meanwhile: then again.
+    /// Works on a copy of one file and stores it, unless the user typed or decided meanwhile: then it tries
+    /// again.
     pub fn apart(desk: &parking_lot::Mutex<Self>, path: &Path, work: impl Fn(&mut Self)) {
         Self::work_apart(desk, path, None, work);
     }
 
-    /// The same, as long as the editor has said no more of the file than `news`.
+    /// The same, as long as the count of editor events is still `news`.
     fn work_apart(
         desk: &parking_lot::Mutex<Self>,
         path: &Path,
@@ -139,7 +141,7 @@ impl Desk {
         }
     }
 
-    /// Counts what the editor has said of a file, and what was decided about it.
+    /// Counts editor events and decisions for a file.
     pub fn news(&self, path: &Path) -> u64 {
         self.news.get(path).copied().unwrap_or_default()
     }
@@ -165,7 +167,7 @@ impl Desk {
             return;
         };
         if after == Snapshot::Absent && tracked.disk != Snapshot::Absent {
-            // The user took it away: there is nothing left to decide.
+            // The user removed it: nothing is left to decide.
             self.files.remove(path);
             return;
         }
@@ -173,13 +175,13 @@ impl Desk {
         self.drop_decided(path);
     }
 
-    /// A buffer has taken in what its file has become, or was read. Whether the file is under review now.
+    /// A buffer has taken in a change of its file, or was read. Returns whether the file is under review now.
     pub fn took(&mut self, path: &Path, took: Took) -> bool {
         let known = self.files.contains_key(path);
         if let Some(tracked) = self.tracked(path) {
             tracked.took(took);
         } else if let Some(author) = took.by
-            // The same as before: there is nothing to review.
+            // Unchanged: nothing to review.
             && (took.base.is_none() || took.base != took.disk)
         {
             self.took_first(path, took, author);
@@ -191,7 +193,7 @@ impl Desk {
         self.files.contains_key(path)
     }
 
-    /// A buffer has taken in what an agent made of a file, before anything else told of it.
+    /// A buffer has taken in an agent's change before anything else reported it.
     fn took_first(&mut self, path: &Path, took: Took, author: Author) {
         let decided = self.decided.get(path) == Some(&took.state);
         let (Some(disk), false) = (took.disk.clone(), decided) else {
@@ -199,7 +201,7 @@ impl Desk {
         };
         let guessed = took.was.is_none();
         let was = took.was.clone().or(took.base.clone()).or_else(|| {
-            // A buffer without unsaved lines had what the file had.
+            // A buffer without unsaved lines had the same text as the file.
             let (form, _, _) = Form::of_both(&disk, &disk)?;
             let Snapshot::File { mode, .. } = disk else {
                 return None;
@@ -217,22 +219,22 @@ impl Desk {
         self.files.insert(path.to_owned(), tracked);
     }
 
-    /// Whether a file under review was seen in this state; nothing when it is not under review.
+    /// Whether a file under review was seen in this state; None if it is not under review.
     pub fn has_seen(&self, path: &Path, state: &str) -> Option<bool> {
         Some(self.files.get(path)?.has_seen(state))
     }
 
-    /// Whether a buffer has told what it has of a file; nothing when that is not under review.
+    /// Whether a buffer has reported its text of a file; None if that is not under review.
     pub fn has_buffer(&self, path: &Path) -> Option<bool> {
         Some(self.files.get(path)?.buffer)
     }
 
-    /// Whether what a file was is only what its buffer had.
+    /// Whether the base of a file is only known from its buffer.
     pub fn is_guessed(&self, path: &Path) -> bool {
         self.files.get(path).is_some_and(|tracked| tracked.guessed)
     }
 
-    /// The user typed: lines `first` to behind `last` of the buffer, from 0, became `lines`.
+    /// The user typed: lines `first..last` of the buffer, from 0, became `lines`.
     pub fn typed(&mut self, path: &Path, first: usize, last: usize, lines: &[Vec<u8>]) {
         if let Some(tracked) = self.tracked(path) {
             tracked.typed(first, last, lines);
@@ -240,7 +242,7 @@ impl Desk {
         }
     }
 
-    /// A buffer has this text, by the user's doing.
+    /// A buffer has this text, through an edit of the user.
     pub fn buffer_has(&mut self, path: &Path, text: Text) {
         if let Some(tracked) = self.tracked(path) {
             tracked.has(text);
@@ -257,7 +259,7 @@ impl Desk {
         }
     }
 
-    /// The state a file on disk was seen in when it had been put back.
+    /// The state of a file on disk after an undo wrote it.
     pub fn put_back(&mut self, path: &Path, state: String) {
         self.has_news(path);
         if let Some(tracked) = self.tracked(path) {
@@ -268,7 +270,7 @@ impl Desk {
         }
     }
 
-    /// No buffer has the file any more: what was not saved is gone.
+    /// No buffer has the file any more: unsaved text is gone.
     pub fn buffer_gone(&mut self, path: &Path) {
         self.has_news(path);
         if let Some(tracked) = self.tracked(path) {
@@ -282,12 +284,12 @@ impl Desk {
         self.files.keys().map(PathBuf::as_path)
     }
 
-    /// What a file is on disk, as last seen.
+    /// The last seen contents of a file on disk.
     pub fn disk(&self, path: &Path) -> Option<&Snapshot> {
         Some(&self.files.get(path)?.disk)
     }
 
-    /// A file is as it was committed: nothing about it is undecided.
+    /// A file matches its commit: nothing about it is undecided.
     pub fn close(&mut self, path: &Path) -> bool {
         let Some(tracked) = self.files.remove(path) else {
             return false;
@@ -296,18 +298,18 @@ impl Desk {
         true
     }
 
-    /// The files with hunks that are meant.
+    /// The files with selected hunks.
     pub fn meant_paths(&self, select: &Select) -> Vec<PathBuf> {
         let meant = self.meant(select).into_iter();
         meant.map(|(path, _)| path).collect()
     }
 
-    /// All about a file, to be given back to [`Desk::put_copy`].
+    /// A copy of a file's state, for [`Desk::put_copy`].
     pub(super) fn copy_of(&self, path: &Path) -> Option<Tracked> {
         self.files.get(path).cloned()
     }
 
-    /// What was done to a file since it was copied did not come about.
+    /// Reverts a file's state to a copy, because an operation failed.
     pub(super) fn put_copy(&mut self, path: &Path, copy: Option<Tracked>) {
         if let Some(mut copy) = copy {
             copy.version = self.version(path).unwrap_or(copy.version) + 1;

@@ -1,4 +1,4 @@
-//! What keeping and undoing comes to, for every order of edits, saves and reports.
+//! Tests of keep and undo, for every order of edits, saves and reports.
 
 use super::tracked::replaced;
 use super::*;
@@ -7,7 +7,7 @@ use engine::sessions::session::FileChanged;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A state no file was in before.
+/// A state no file has had before.
 fn new_state() -> String {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed).to_string()
@@ -57,7 +57,7 @@ fn wrote(desk: &mut Desk, path: &str, before: Option<Snapshot>, after: Snapshot,
     desk.agent_wrote(Path::new(path), before, after, &new_state(), author);
 }
 
-/// A buffer is read, and has what the file has.
+/// A buffer is read and matches the file.
 fn read(desk: &mut Desk, path: &Path) {
     let state = desk.files[path].state.clone();
     took(desk, path, None, &state, None, Holds::Disk, None);
@@ -99,7 +99,7 @@ fn hunks_are_listed_by_path_and_line_and_chosen_by_everything() {
         show(&desk, &all()),
         ["/a 2+1>1+0", "/b 2+1>2+1", "/b 3+0>4+1"]
     );
-    // The other session changes the same file: what is left of the first one is still that one's.
+    // Another session changes the same file: the remaining lines of the first are still attributed to it.
     wrote(
         &mut desk,
         "/c",
@@ -264,7 +264,7 @@ fn an_agents_write_is_seen_when_the_buffer_has_taken_it_in() {
     let next = file("1\n2\nY\nX\n");
     desk.agent_wrote(path, None, next.clone(), "s2", B);
     assert_eq!(show(&desk, &all()), ["/f 4+1>4+1"]);
-    // What is typed before the buffer has it is the user's all the same.
+    // Lines typed before the buffer took the change in are still the user's.
     desk.typed(path, 1, 1, &[b"more".to_vec()]);
     let merged = Holds::Text(Text::new("mine\nmore\n2\nY\nX\n"));
     took(&mut desk, path, Some(next), "s2", None, merged, Some(B));
@@ -279,7 +279,7 @@ fn a_buffer_may_be_ahead_of_every_report() {
     let mut desk = Desk::default();
     let path = Path::new("/f");
     let (old, new) = ("1\n2\n3\n", file("1\n2\nX\n"));
-    // Nothing was told of the file yet, and unsaved lines are in its buffer.
+    // Nothing has been reported for the file yet, and its buffer has unsaved lines.
     let merged = Holds::Text(Text::new("mine\n1\n2\nX\n"));
     let first = Took {
         disk: Some(new.clone()),
@@ -292,7 +292,7 @@ fn a_buffer_may_be_ahead_of_every_report() {
     };
     assert!(desk.took(path, first));
     assert_eq!(show(&desk, &all()), ["/f 4+1>4+1"]);
-    // The report comes late, and knows the mode it had.
+    // The report comes late, and knows the old mode.
     let was = Snapshot::File {
         bytes: old.into(),
         mode: 0o755,
@@ -300,7 +300,7 @@ fn a_buffer_may_be_ahead_of_every_report() {
     desk.agent_wrote(path, Some(was.clone()), new, "s1", A);
     assert_eq!(show(&desk, &all()), ["/f 4+1>4+1"]);
     assert_eq!(desk.undo(&all()).1[0].to, was);
-    // Once more, when all of it is decided: it is not asked again.
+    // Again, when everything is decided: it does not come back.
     let new = file("1\n2\nX\n");
     desk.put_back(path, "s1".to_owned());
     desk.agent_wrote(path, Some(file(old)), new, "s1", A);
@@ -345,7 +345,7 @@ fn what_the_user_kept_of_their_own_is_no_hunk_until_they_let_go_of_it() {
     );
     assert_eq!(show(&desk, &all()), ["/f 3+1>3+1"]);
     let mut other = desk.files[path].clone();
-    // `:edit!` takes what is on disk, and that is the agent's.
+    // `:edit!` loads the file, and that is the agent's text.
     read(&mut desk, path);
     assert_eq!(show(&desk, &all()), ["/f 1+1>1+1", "/f 3+1>3+1"]);
     assert_eq!(desk.undo(&all()).1[0].to, old);
@@ -514,7 +514,7 @@ proptest! {
 fn what_was_seen_before_the_editor_undid_it_does_not_come_back() {
     let path = Path::new("/f");
     let desk = parking_lot::Mutex::new(Desk::default());
-    // The watcher has read the file and is about to tell.
+    // The watcher has read the file and is about to report it.
     let news = desk.lock().news(path);
     let (before, after) = (file("a\nb\n"), file("a\nB\n"));
     wrote(
@@ -535,7 +535,7 @@ fn what_was_seen_before_the_editor_undid_it_does_not_come_back() {
     let news = desk.lock().news(path);
     assert!(tell(news), "written again");
     assert_eq!(show(&desk.lock(), &all()), ["/f 2+1>2+1"]);
-    // What is kept, saved or let go is news as well.
+    // Keeping, saving and unloading count as news as well.
     let mut last = desk.lock().news(path);
     let mut is_news =
         |desk: &Desk| std::mem::replace(&mut last, desk.news(path)) != desk.news(path);

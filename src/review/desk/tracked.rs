@@ -1,9 +1,9 @@
-//! One file under review, and what happens to it, in order.
+//! One file under review and its events, in order.
 //!
-//! There are two texts: what is on disk, and what a buffer has of it with lines that are not saved. Each has a review of
-//! its own, so that letting go of unsaved lines, or of an agent's, leaves what the other text says. Whatever a buffer
-//! goes through is told by the editor at the moment it happens; what the disk goes through counts only while no buffer
-//! has the file, or once its buffer has taken it in. So every change is put down to the user or to an agent once.
+//! There are two texts: the one on disk, and the buffer's with unsaved lines. Each has its own review, so that
+//! discarding unsaved lines, or an agent's, leaves the other intact. The editor reports everything that happens
+//! to a buffer when it happens; disk changes count only while no buffer has the file, or once its buffer has
+//! taken them in. So every change is attributed exactly once, to the user or to an agent.
 
 use review::{Edit, FileReview, HunkId, Text, diff};
 use store::checkpoint::Snapshot;
@@ -15,32 +15,32 @@ use engine::sessions::watching::Author;
 /// What a buffer has of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holds {
-    /// All of what is on disk and nothing else.
+    /// Exactly what is on disk.
     Disk,
-    /// This: unsaved lines as well.
+    /// This text, including unsaved lines.
     Text(Text),
-    /// What it had before, with some of its lines replaced: from the top down, in lines of before.
+    /// The text it had before with some lines replaced, top down, in old line numbers.
     Edits(Vec<(std::ops::Range<usize>, Vec<Vec<u8>>)>),
-    /// What it had before; none of what is new on disk.
+    /// The text it had before; nothing new from disk.
     Same,
 }
 
-/// A buffer has taken in what its file has become, or was read.
+/// A buffer has taken in a change of its file, or was read.
 #[derive(Debug, Clone)]
 pub struct Took {
-    /// What the file is; not needed where the desk has seen it in this state.
+    /// The file's contents; not needed if the desk has seen this state.
     pub disk: Option<Snapshot>,
     /// Its state, as buffers name it.
     pub state: String,
-    /// What the file was when it was last seen, by whoever saw it.
+    /// The last contents seen before, by the watcher or a buffer.
     pub was: Option<Snapshot>,
-    /// What the file was when the buffer was last in step with it.
+    /// What the file was when the buffer was last in sync with it.
     pub base: Option<Snapshot>,
     /// What the buffer had just before.
     pub before: Option<Text>,
     /// What it has now.
     pub holds: Holds,
-    /// Whose doing it is that the file has changed: an agent's, or the user's.
+    /// Who changed the file: an agent, or the user (None).
     pub by: Option<Author>,
 }
 
@@ -49,7 +49,7 @@ pub struct Took {
 pub(super) struct Lines {
     pub form: Form,
     pub on_disk: FileReview<Author>,
-    /// What its buffer has, where that is something else.
+    /// The buffer's text, if it differs.
     pub unsaved: Option<Box<FileReview<Author>>>,
 }
 
@@ -63,13 +63,13 @@ impl Lines {
         self.unsaved.as_deref_mut().unwrap_or(&mut self.on_disk)
     }
 
-    /// The buffer's text, to be changed.
+    /// The buffer's text, mutable.
     fn buffer(&mut self) -> &mut FileReview<Author> {
         self.unsaved
             .get_or_insert_with(|| Box::new(self.on_disk.clone()))
     }
 
-    /// The buffer and the disk have the same text: how the buffer came by it is known better.
+    /// The buffer and the disk have the same text: keep the buffer's review, which has better attribution.
     fn join(&mut self) {
         if let Some(unsaved) = self
             .unsaved
@@ -79,8 +79,8 @@ impl Lines {
         }
     }
 
-    /// The hunks of the disk that are hunks of the buffer: those of the same number, and where there is none, those at the
-    /// same place.
+    /// The disk hunks that correspond to buffer hunks: those with the same number, else those at the same
+    /// place.
     fn on_disk_of(&self, ids: &[HunkId]) -> Vec<HunkId> {
         let Some(unsaved) = &self.unsaved else {
             return Vec::new();
@@ -109,14 +109,14 @@ impl Lines {
         found
     }
 
-    /// Keeps hunks of what is shown, and of the disk.
+    /// Keeps hunks of the shown text, and of the disk.
     pub fn keep(&mut self, ids: &[HunkId]) {
         let there = self.on_disk_of(ids);
         self.on_disk.keep_all(&there);
         self.shown_mut().keep_all(ids);
     }
 
-    /// Undoes hunks of what is shown, and of the disk. Which lines of the buffer gave way to which, from top to bottom.
+    /// Undoes hunks of the shown text, and of the disk. Returns the buffer's edits, top to bottom.
     pub fn undo(&mut self, ids: &[HunkId]) -> Vec<Edit> {
         let there = self.on_disk_of(ids);
         let Some(unsaved) = &mut self.unsaved else {
@@ -128,7 +128,7 @@ impl Lines {
     }
 }
 
-/// What a file became on disk while its buffer has yet to take it in.
+/// A disk state its buffer has not taken in yet.
 #[derive(Debug, Clone)]
 struct Next {
     state: String,
@@ -141,21 +141,21 @@ struct Next {
 pub(in crate::review) struct Tracked {
     /// Counts its changes.
     pub(super) version: u64,
-    /// The upper half of its hunks' numbers.
+    /// The upper half of its hunks' ids.
     pub(super) number: u64,
-    /// Before the first undecided change; nothing when it was too late to know.
+    /// Before the first undecided change; None if that was not seen in time.
     pub(super) was: Option<Snapshot>,
-    /// What it was is only what a buffer had: whoever watches the disk knows it better.
+    /// The base is only the buffer's text: the watcher may know better.
     pub(super) guessed: bool,
     /// On disk, as last seen.
     pub(super) disk: Snapshot,
-    /// The state the disk was seen in, as buffers name it.
+    /// The state last seen on disk, as buffers name it.
     pub(super) state: String,
     /// Its lines, where they can be compared.
     pub(super) lines: Option<Lines>,
     /// Who changed it last.
     pub(super) author: Author,
-    /// A buffer has it: what happens to the file counts when the buffer takes it in.
+    /// A buffer has it: changes on disk count once the buffer takes them in.
     pub(super) buffer: bool,
     next: Option<Next>,
 }
@@ -192,7 +192,7 @@ impl Tracked {
         }
     }
 
-    /// What it was, by whoever watches the disk: its mode and every byte of it.
+    /// Sets the base as the watcher saw it: its mode and every byte.
     pub(super) fn correct(&mut self, before: Snapshot) {
         if !std::mem::take(&mut self.guessed) {
             return;
@@ -210,10 +210,10 @@ impl Tracked {
         self.was = Some(before);
     }
 
-    /// An agent changed it on disk, whoever told of it.
+    /// An agent changed it on disk, whatever reported it.
     pub(super) fn agent_wrote(&mut self, after: Snapshot, state: String, author: Author) {
         if self.disk == after {
-            // Its times have changed at most, or its buffer has told of it.
+            // Only its times changed, or its buffer has already reported it.
             if !self.buffer {
                 self.state = state;
             }
@@ -233,26 +233,26 @@ impl Tracked {
             });
             return;
         }
-        // Of a file that is gone its buffer has no say; what is not saved is in the buffer alone.
+        // The file is gone, so its buffer no longer counts; unsaved text is only in the buffer.
         self.let_go();
         self.disk_is(after, state, Some(author));
     }
 
     /// The user, or a tool of theirs, changed it on disk.
     pub(super) fn user_wrote(&mut self, after: Snapshot, state: String) {
-        // A buffer that has it will say so.
+        // If a buffer has it, that will report it.
         if !self.buffer || after == Snapshot::Absent {
             self.disk_is(after, state, None);
         }
     }
 
-    /// It is something else on disk, by an agent or by the user.
+    /// It changed on disk, by an agent or by the user.
     fn disk_is(&mut self, after: Snapshot, state: String, by: Option<Author>) {
         if let Some(lines) = &mut self.lines {
             match (lines.form.read(&after), &by) {
                 (Some(text), Some(author)) => lines.on_disk.agent_wrote(text, author),
                 (Some(text), None) => lines.on_disk.user_wrote(text),
-                // Its lines cannot be compared any more.
+                // Its lines can no longer be compared.
                 (None, _) => self.lines = None,
             }
         }
@@ -262,7 +262,7 @@ impl Tracked {
         (self.disk, self.state, self.next) = (after, state, None);
     }
 
-    /// The user's own mode is no change of the agent's.
+    /// A mode set by the user is not an agent's change.
     fn note_mode(&mut self, after: &Snapshot) {
         if let (Snapshot::File { mode: old, .. }, Snapshot::File { mode: new, .. }) =
             (&self.disk, after)
@@ -273,7 +273,7 @@ impl Tracked {
         }
     }
 
-    /// Its buffer has taken in what is on disk, or has just been read.
+    /// Its buffer has taken in the disk's text, or has just been read.
     pub(super) fn took(&mut self, took: Took) {
         let Took {
             disk,
@@ -297,7 +297,7 @@ impl Tracked {
         {
             lines.buffer().user_wrote(before);
         }
-        // Before the disk's text, from which it may still be made.
+        // Before updating the disk's text, from which the buffer's may still be derived.
         match (&mut self.lines, holds) {
             (Some(lines), Holds::Disk) => lines.unsaved = None,
             (Some(lines), Holds::Text(text)) => {
@@ -329,7 +329,7 @@ impl Tracked {
                     (lines, _) => *lines = None,
                 }
             }
-            // There may be more of it that the buffer has yet to take in.
+            // There may be newer contents that the buffer has not taken in yet.
             None if self.state == state => {}
             None => match disk {
                 Some(disk) if disk == self.disk => (self.state, self.next) = (state, None),
@@ -346,12 +346,12 @@ impl Tracked {
         }
     }
 
-    /// The first that is heard of a buffer: what it went through before is told by what the file had then, and by what the
-    /// buffer made of that.
+    /// The first report of a buffer: its history is derived from what the file had and what the buffer made of
+    /// that.
     fn meet(&mut self, was: Option<&Snapshot>, base: Option<&Snapshot>, before: Option<&Text>) {
         let Some(lines) = &mut self.lines else { return };
         let Some((base, text)) = base.and_then(|base| Some((base, lines.form.read(base)?))) else {
-            // It was loaded before the first undecided change, or it would have told: it had none of them.
+            // It was loaded before the first undecided change, or it would have reported: it had none of them.
             if let Some(before) = before.filter(|before| *before != lines.on_disk.current()) {
                 let mut review = FileReview::new(lines.on_disk.base().clone());
                 review.number_from(&lines.on_disk);
@@ -361,7 +361,7 @@ impl Tracked {
             return;
         };
         let mut review = if was == Some(base) && self.disk != *base {
-            // Nothing but the buffer told of it: the user saved it.
+            // Only the buffer reported it: the user saved it.
             lines.on_disk.user_wrote(text);
             lines.on_disk.clone()
         } else {
@@ -376,7 +376,7 @@ impl Tracked {
         }
     }
 
-    /// No hunk of the disk has the number of another in the buffer.
+    /// Gives new numbers where a disk hunk has the number of a different buffer hunk.
     fn number(&mut self) {
         if let Some(lines) = &mut self.lines
             && let Some(unsaved) = &mut lines.unsaved
@@ -391,7 +391,7 @@ impl Tracked {
         self.state == state || self.next.as_ref().is_some_and(|next| next.state == state)
     }
 
-    /// The user typed: lines `first` to behind `last` of the buffer, from 0, became `lines`.
+    /// The user typed: lines `first..last` of the buffer, from 0, became `lines`.
     pub(super) fn typed(&mut self, first: usize, last: usize, typed: &[Vec<u8>]) {
         if let (true, Some(lines)) = (self.buffer, &mut self.lines) {
             let review = lines.buffer();
@@ -399,13 +399,13 @@ impl Tracked {
                 let ended = typed.iter().map(|line| [line, &b"\n"[..]].concat().into());
                 review.user_typed(first..last, &ended.collect::<Vec<_>>());
             } else {
-                // The last line may have no end.
+                // The last line may have no line end.
                 review.user_wrote(replaced(review.current(), first, last, typed));
             }
         }
     }
 
-    /// The buffer has this text, by the user's doing.
+    /// The buffer has this text, through an edit of the user.
     pub(super) fn has(&mut self, text: Text) {
         if let (true, Some(lines)) = (self.buffer, &mut self.lines) {
             lines.buffer().user_wrote(text);
@@ -423,7 +423,7 @@ impl Tracked {
         self.buffer = true;
     }
 
-    /// No buffer has it any more: what was not saved is gone.
+    /// No buffer has it any more: unsaved text is gone.
     pub(super) fn let_go(&mut self) {
         self.buffer = false;
         if let Some(lines) = &mut self.lines {
@@ -438,12 +438,12 @@ impl Tracked {
         }
     }
 
-    /// The state it was seen in after it was put back.
+    /// The state it was in after an undo wrote it.
     pub(super) fn put_back(&mut self, state: String) {
         (self.state, self.next) = (state, None);
     }
 
-    /// Whether anything about it is undecided, or may be in a moment.
+    /// Whether anything about it is undecided, or may be shortly.
     pub(super) fn is_open(&self) -> bool {
         let hunks = self
             .lines
@@ -452,7 +452,7 @@ impl Tracked {
         hunks || self.next.is_some() || self.differs_as_a_whole()
     }
 
-    /// Whether it was made or removed without a line, or its mode was changed: no hunk of lines says that.
+    /// Whether it was created or removed while empty, or its mode changed: no line hunk shows that.
     pub(super) fn differs_as_a_whole(&self) -> bool {
         let Some(was) = &self.was else { return true };
         match &self.lines {
@@ -462,7 +462,7 @@ impl Tracked {
         }
     }
 
-    /// What became of it.
+    /// The kind of change.
     pub(super) fn changed(&self) -> FileChanged {
         match (&self.was, &self.disk) {
             (_, Snapshot::Absent) => FileChanged::Deleted,
@@ -472,7 +472,7 @@ impl Tracked {
     }
 }
 
-/// Whether both are nothing, or both a file of the same mode, or both a link.
+/// Whether both are absent, both files with the same mode, or both links.
 pub(super) fn same_kind(a: &Snapshot, b: &Snapshot) -> bool {
     match (a, b) {
         (Snapshot::File { mode: a, .. }, Snapshot::File { mode: b, .. }) => a == b,
@@ -480,8 +480,8 @@ pub(super) fn same_kind(a: &Snapshot, b: &Snapshot) -> bool {
     }
 }
 
-/// The lines of the text before some edits that became `range` of the text after. Lines added right above or below it
-/// are not part of it.
+/// The old lines that `edits` turned into `range` of the new text. Lines added directly above or below are
+/// excluded.
 fn behind(edits: &[Edit], range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let place = |at: usize, counts: &dyn Fn(&Edit) -> bool, cut: &dyn Fn(&Edit) -> usize| {
         let within = edits
@@ -504,10 +504,10 @@ fn behind(edits: &[Edit], range: &std::ops::Range<usize>) -> std::ops::Range<usi
     start..end.max(start)
 }
 
-/// A text with several stretches of its lines replaced, given from the top down.
+/// A text with several ranges of lines replaced, given top down.
 fn edited(text: &Text, edits: &[(std::ops::Range<usize>, Vec<Vec<u8>>)]) -> Text {
     let mut text = text.clone();
-    // The last line may have no end.
+    // The last line may have no line end.
     let count = text.len();
     let (inside, last) = edits.split_at(edits.partition_point(|(range, _)| range.end < count));
     for (range, lines) in last.iter().rev() {
@@ -520,7 +520,7 @@ fn edited(text: &Text, edits: &[(std::ops::Range<usize>, Vec<Vec<u8>>)]) -> Text
     text
 }
 
-/// A text with some of its lines replaced. Whether its last line has an end stays as it was.
+/// A text with some lines replaced. Whether the last line has a line end does not change.
 pub(super) fn replaced(text: &Text, first: usize, last: usize, lines: &[Vec<u8>]) -> Text {
     let ended = text.lines().last().is_none_or(|line| line.ends_with(b"\n"));
     let mut text = text.clone();

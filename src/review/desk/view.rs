@@ -1,4 +1,4 @@
-//! What is undecided, as Lua sees it, and which of it is meant.
+//! Undecided changes as Lua sees them, and how they are selected.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use engine::ids::Key;
 use engine::sessions::session::FileChanged;
 use engine::sessions::watching::Author;
 
-/// The number of a change that has no lines; hunks count from 1.
+/// The id of a change without lines; hunks count from 1.
 pub(super) const WHOLE: u64 = 0;
-/// Numbers of hunks in one file; above them, the file's own number.
+/// Ids of hunks per file; the bits above are the file's number.
 const IDS_PER_FILE: u64 = 1 << 32;
 
-/// Which hunks are meant.
+/// Selects hunks.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -27,24 +27,24 @@ pub struct Select {
     pub hunk: Option<u64>,
     /// Those of a file.
     pub path: Option<PathBuf>,
-    /// Of the file, those that touch these lines, from 1, both included.
+    /// In the file: those that touch these lines, from 1, both included.
     #[cfg_attr(test, schemars(extend("x-lua" = "[integer, integer]")))]
     pub lines: Option<(usize, usize)>,
     /// Those of a session.
     #[cfg_attr(test, schemars(with = "Option<u64>", extend("x-lua" = "cursor_agent.Key")))]
     pub key: Option<Key>,
-    /// Of the session, those of a turn.
+    /// Of the session: those of a turn.
     pub turn: Option<u64>,
     pub all: bool,
 }
 
-/// A stretch of lines.
+/// A range of lines.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Lines {
-    /// The first, from 1; of none, the one above.
+    /// The first, from 1; if empty, the line above.
     pub line: usize,
-    /// How many.
+    /// Number of lines.
     pub count: usize,
 }
 
@@ -52,7 +52,7 @@ pub struct Lines {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HunkView {
-    /// Its number, in all files.
+    /// Its id, unique across all files.
     pub id: u64,
     /// Absolute.
     pub path: PathBuf,
@@ -64,10 +64,10 @@ pub struct HunkView {
     #[cfg_attr(test, schemars(with = "u64", extend("x-lua" = "cursor_agent.Key")))]
     pub key: Key,
     pub turn: u64,
-    /// The old lines, without their ends; only where they are asked for.
+    /// The old lines, without line ends; only on request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
-    /// The first of the new lines, then too.
+    /// The first new line; only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<String>,
 }
@@ -78,10 +78,10 @@ pub struct HunkView {
 pub struct FileView {
     /// Absolute.
     pub path: PathBuf,
-    /// What became of it.
+    /// The kind of change.
     #[cfg_attr(test, schemars(with = "String", extend("x-lua" = "\"created\"|\"modified\"|\"deleted\"")))]
     pub state: FileChanged,
-    /// How many hunks are undecided.
+    /// Number of undecided hunks.
     pub hunks: usize,
     /// Lines added by them.
     pub added: usize,
@@ -92,34 +92,34 @@ pub struct FileView {
     pub stuck: Option<&'static str>,
 }
 
-/// What undoing a hunk takes.
+/// What undoing hunks of a file takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undo {
     /// The file.
     pub path: PathBuf,
-    /// What it is believed to be on disk.
+    /// The expected contents on disk.
     pub from: Snapshot,
-    /// What it is to be.
+    /// The contents to write.
     pub to: Snapshot,
-    /// What its buffer has to do, in order.
+    /// The edits for its buffer, in order.
     pub edits: Vec<BufferEdit>,
 }
 
-/// Lines of a buffer that give way to others.
+/// A replacement of lines in a buffer.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BufferEdit {
     /// The first, from 0.
     pub first: usize,
-    /// Behind the last, from 0.
+    /// End, exclusive, from 0.
     pub last: usize,
-    /// What comes there.
+    /// The new lines.
     pub lines: Vec<String>,
 }
 
 impl Desk {
-    /// The files with anything undecided, of a session or of all. Another session may have changed the same file since: what
-    /// counts is whose each hunk is.
+    /// The files with undecided changes, of one session or of all. Another session may have changed the same
+    /// file since: hunks are counted by their own author.
     pub fn files(&self, key: Option<Key>, turn: Option<u64>) -> Vec<FileView> {
         let select = Select {
             key,
@@ -154,7 +154,7 @@ impl Desk {
         views
     }
 
-    /// The hunks that are meant, by path and line; with their old lines.
+    /// The selected hunks by path and line, with their old lines if requested.
     pub fn hunks(&self, select: &Select, with_lines: bool) -> Vec<HunkView> {
         let mut views = Vec::new();
         for (path, tracked) in &self.files {
@@ -180,7 +180,7 @@ impl Desk {
         all
     }
 
-    /// What is undecided about a file: its hunks with their numbers, or the change as a whole.
+    /// The undecided changes of a file: its hunks with their ids, or the change as a whole.
     fn changes(tracked: &Tracked) -> Vec<(u64, Option<&Hunk<Author>>)> {
         let lines = tracked.lines.iter();
         let mut changes: Vec<_> = lines
@@ -211,7 +211,7 @@ impl Desk {
             && select.turn.is_none_or(|turn| turn == author.turn)
             && select.lines.is_none_or(|(first, last)| {
                 found.is_none_or(|hunk| {
-                    // Lines that were removed show at the line above and at the one below.
+                    // Removed lines are found from the line above and the line below.
                     let (start, end) = (hunk.new.start, hunk.new.end);
                     if start == end {
                         first <= start + 1 && start <= last

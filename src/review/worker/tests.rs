@@ -1,4 +1,4 @@
-//! The watcher on a real disk: what a call, a command or the user changed, and what its checkpoint holds.
+//! The watcher on a real disk: changes by calls, commands and the user, and the resulting checkpoints.
 
 use super::*;
 use crate::review::desk::{Holds, Select, Took};
@@ -85,7 +85,7 @@ impl World {
         self.done();
     }
 
-    /// The user saved what is there, from a buffer that had all of it.
+    /// The user saved the file from a buffer that had all of it.
     fn saved(&self, name: &str) {
         let path = self.root.join(name);
         let snapshot = Snapshot::take(&path, MAX_FILE_BYTES).expect("seen");
@@ -101,7 +101,7 @@ impl World {
         assert!(self.watcher.flush(Duration::from_secs(20)));
     }
 
-    /// What undoing everything makes of each file.
+    /// The contents of each file after undoing everything.
     fn undone(&self) -> Vec<(String, Option<String>)> {
         let all = Select {
             all: true,
@@ -159,7 +159,7 @@ fn whether_a_call_changed_its_file_shows_on_disk() {
         ),
         ("small", "", true, true, Some(false), None),
         ("never", "", true, true, None, None),
-        // Nothing is kept of it before its call names it.
+        // Nothing is kept of it until its call names it.
         ("big", "", false, true, Some(false), None),
         ("big", "write", false, false, None, None),
         (
@@ -214,7 +214,7 @@ fn what_a_file_was_is_known_from_when_it_was_open_named_or_told() {
     for name in ["open", "named", "told", "part"] {
         world.write(name, &format!("old {name}\n"));
     }
-    // Large enough that a walk keeps nothing of it.
+    // Large enough that the walk does not keep its contents.
     let big = "x".repeat(300_000);
     world.write("big", &big);
     world.turn("01", &["open"]);
@@ -263,7 +263,7 @@ fn a_file_that_is_named_after_it_was_written_is_known_from_before() {
         world.undone(),
         [("new".to_owned(), None), was("open", "old\n")]
     );
-    // What the user does between two turns is the user's.
+    // Changes between two turns are the user's.
     world.write("open", "mine\n");
     world.turn("02", &[]);
     world.write("open", "agent's\n");
@@ -307,7 +307,7 @@ fn two_turns_at_once_are_not_taken_for_the_user() {
     world.write("a", "old\n");
     world.turn("01", &["a"]);
     world.write("a", "new\n");
-    // Another turn begins before the first one tells of its change.
+    // Another turn begins before the first one reports its change.
     world.turn_of(B, "02", &["a"]);
     world.changed("a", None);
     assert_eq!(world.undone(), [was("a", "old\n")]);
@@ -343,7 +343,7 @@ fn what_the_editor_noticed_is_the_agents_and_what_the_user_saved_the_users() {
     world.saved("a");
     world.changed("a", None);
     assert_eq!(world.undone(), [was("a", "mine\n1\n2\n3\n")]);
-    // One that was only opened is no change.
+    // Merely opening a file is not a change.
     world.watcher.chore(Chore::Noticed {
         path: world.root.join("b"),
         bytes: b"b\n".to_vec(),
@@ -417,7 +417,7 @@ fn what_a_command_has_changed_when_commits_are_looked_for_is_found_all_the_same(
     world.turn("01", &[]);
     world.write("a", "new\n");
     world.write("made", "made\n");
-    // The user comes back to Neovim, and another turn ends, while the command is at work.
+    // The user returns to Neovim, and another turn ends, while the command runs.
     world.watcher.tell(Job::LookForCommits);
     world.turn_of(B, "02", &[]);
     world.watcher.tell(Job::TurnEnded { author: B });

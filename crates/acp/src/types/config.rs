@@ -10,7 +10,7 @@ use crate::lenient::{Fields, FromValue, Object, string_enum};
 /// The modes of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionModes {
-    /// The one it is in.
+    /// The current one.
     pub current_mode_id: Option<String>,
     /// Those there are.
     pub available_modes: Vec<SessionMode>,
@@ -60,7 +60,7 @@ impl FromValue for SessionMode {
 /// The models of a session, as agents offered them before config options.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionModels {
-    /// The one it uses.
+    /// The current one.
     pub current_model_id: Option<String>,
     /// Those there are.
     pub available_models: Vec<SessionModel>,
@@ -118,7 +118,7 @@ pub struct ConfigOption {
     pub description: Option<String>,
     /// What it is about.
     pub category: Option<ConfigCategory>,
-    /// Which values it takes, and which it has.
+    /// The values it accepts, and its current one.
     pub kind: ConfigKind,
     /// `_meta`.
     pub meta: Option<Object>,
@@ -145,7 +145,7 @@ string_enum!(
 pub enum ConfigKind {
     /// One of several.
     Select {
-        /// The one it has.
+        /// The current one.
         current: Option<String>,
         /// Those there are, groups laid out flat.
         choices: Vec<ConfigChoice>,

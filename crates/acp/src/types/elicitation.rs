@@ -101,7 +101,7 @@ pub struct FormField {
     pub key: String,
     /// For people; the key when it has none.
     pub title: String,
-    /// What is meant.
+    /// A description of the field.
     pub description: Option<String>,
     /// Whether the form is not complete without it.
     pub required: bool,
@@ -116,9 +116,9 @@ pub struct FormField {
 pub enum FieldKind {
     /// Text.
     Text {
-        /// At least so many characters.
+        /// Minimum length in characters.
         min_length: Option<u64>,
-        /// At most so many characters.
+        /// Maximum length in characters.
         max_length: Option<u64>,
         /// A regular expression it matches.
         pattern: Option<String>,
@@ -134,9 +134,9 @@ pub enum FieldKind {
     MultiSelect {
         /// Those there are.
         choices: Vec<FormChoice>,
-        /// At least so many.
+        /// Minimum number of items.
         min_items: Option<u64>,
-        /// At most so many.
+        /// Maximum number of items.
         max_items: Option<u64>,
     },
     /// A number.
@@ -166,7 +166,7 @@ pub struct FormChoice {
     pub value: String,
     /// For people; the value when it has none.
     pub title: String,
-    /// What is meant.
+    /// A description of the choice.
     pub description: Option<String>,
 }
 

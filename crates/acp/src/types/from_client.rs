@@ -10,7 +10,7 @@ use super::{
 };
 use crate::lenient::{Fields, FromValue, Object};
 
-/// A capability that is an object when it is there.
+/// A capability that is an object if present.
 fn present(fields: &mut Object, key: &str) -> Option<Empty> {
     fields.supports(key).then_some(Empty {})
 }

@@ -11,11 +11,11 @@ use crate::lenient::{Fields, FromValue, Object, Patch};
 /// `subagent_update`, `subagent_spawned` and `subagent_state_update`: what is said of a subagent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SubagentUpdate {
-    /// Its session; without it the one the update came for.
+    /// Its session; without it, the session of the update.
     pub session_id: Option<SessionId>,
     /// What it is called.
     pub title: Patch<String>,
-    /// What it is there for.
+    /// Its purpose.
     pub description: Patch<String>,
     /// What it does now.
     pub state: Patch<SubagentState>,
@@ -23,7 +23,7 @@ pub struct SubagentUpdate {
     pub kind: Option<String>,
     /// Its model.
     pub model: Option<String>,
-    /// What it was told.
+    /// Its prompt.
     pub prompt: Option<String>,
     /// Another id it goes by.
     pub agent_id: Option<String>,

@@ -20,7 +20,7 @@ pub struct CreateTerminalRequest {
     pub env: Vec<NameValue>,
     /// Absolute.
     pub cwd: Option<String>,
-    /// Of the output, the last so many bytes are kept.
+    /// Only the last bytes of the output are kept, up to this limit.
     pub output_byte_limit: Option<u64>,
 }
 

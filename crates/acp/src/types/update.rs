@@ -1,4 +1,4 @@
-//! `session/update`: the news of a session, of which streamed text is by far the most.
+//! `session/update`: news of a session, most of it streamed text.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::lenient::{Fields, FromValue, Object, Patch, Unknown, string_enum};
 /// The params of `session/update`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionNotification {
-    /// Whose news. May be a session we do not know yet, or a subagent's.
+    /// May be a session we do not know yet, or a subagent's.
     pub session_id: SessionId,
     /// The news.
     pub update: SessionUpdate,
@@ -69,7 +69,7 @@ pub enum SessionUpdate {
     Compaction(CompactionUpdate),
     /// `compaction_summary_chunk`.
     CompactionSummaryChunk(CompactionSummaryChunk),
-    /// `state_update`: whether the agent works, of a session that it goes on with by itself.
+    /// `state_update`: whether the agent is working on a session that it continues by itself.
     State(StateUpdate),
     /// `subagent_update`, `subagent_spawned`, `subagent_state_update`.
     Subagent(Box<SubagentUpdate>),

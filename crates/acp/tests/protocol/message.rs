@@ -141,7 +141,7 @@ fn junk_is_told_from_messages() {
         "{\"id\":{},\"method\":\"m\"}",
         "{\"id\":true,\"result\":1}",
         "{\"result\":1}",
-        // A log line that happens to have an id is no answer.
+        // A log line that happens to have an id is not a response.
         "{\"level\":\"info\",\"id\":3,\"msg\":\"started\"}",
     ];
     for line in shapes {

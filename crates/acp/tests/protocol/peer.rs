@@ -201,7 +201,7 @@ fn cancellation_goes_both_ways() {
             id: Id::String("b".to_owned())
         }
     );
-    // Not one that can be read: somebody else may know what it means.
+    // Not one that can be parsed: other code may know what it means.
     assert!(matches!(
         peer.receive(cancel(&json!({}))),
         Incoming::Notification { .. }

@@ -1,4 +1,4 @@
-//! Cursor's own settings file, `cli-config.json`: where it is and what it says of asking. Never written.
+//! Cursor's own settings file, `cli-config.json`: where it is and what it says about approval. Never written.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What the file says.
+/// The settings we read.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CliConfig {
     /// Where it is, or would be.
     pub path: String,
-    /// There is one.
+    /// The file exists.
     pub found: bool,
-    /// Why it says nothing although there is one.
+    /// Why nothing was read although the file exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// "unrestricted": nothing asks. "allowlist", which is what holds without it: what the allowlist lacks asks.
+    /// "unrestricted": nothing needs approval. "allowlist", the default: whatever is not on the allowlist does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_mode: Option<String>,
     /// Max Mode is on.
@@ -25,7 +25,7 @@ pub struct CliConfig {
     pub max_mode: Option<bool>,
 }
 
-/// Where Cursor's CLI looks for it: in a process with these variables on top of those it inherits.
+/// Where Cursor's CLI looks for the file, given its variables on top of the inherited ones.
 pub fn path(
     env: &BTreeMap<String, String>,
     inherited: impl Fn(&str) -> Option<String>,
@@ -40,7 +40,7 @@ pub fn path(
     Some(dir.join("cli-config.json"))
 }
 
-/// Takes what concerns us out of the text. What has another type than expected is not there.
+/// Reads the settings we use. Values of an unexpected type are ignored.
 pub fn parse(config: &mut CliConfig, text: &str) {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! From nothing to an agent that takes sessions: the process, `initialize`, the login; and what every answer is for.
+//! Gets an agent ready for sessions: the process, `initialize`, the login; and dispatches every response.
 
 use acp::message::RpcError;
 use acp::types::{self as wire, Empty};
@@ -19,11 +19,11 @@ use crate::sessions::entry::Level;
 use crate::sessions::session::Phase;
 use crate::text::{MESSAGE_BYTES, passage};
 
-/// After this long without an answer to `initialize` the user is told; the wait goes on.
+/// If `initialize` is unanswered for this long, the user is told; the wait goes on.
 const HANDSHAKE_NOTICE_MS: u64 = 20_000;
-/// After this long `authenticate` is taken for one that will not be answered.
+/// If `authenticate` is unanswered for this long, it is considered failed.
 const LOGIN_TIMEOUT_MS: u64 = 15_000;
-/// What our program for Cursor's headless mode calls itself.
+/// The name our program for Cursor's headless mode reports.
 const HEADLESS: &str = "cursor-agent-acp";
 
 impl Engine {
@@ -50,7 +50,7 @@ impl Engine {
         agent.login = None;
         agent.auth_tried = false;
         agent.auth_error = None;
-        // Each time: the user may have set another key since.
+        // Read each time: the user may have set another key since.
         agent.given = signs_in(&agent.spec, env);
         let (proc, launch) = (agent.proc(), agent.launch());
         let params = hello(agent);
@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// What came of a call of ours.
+    /// A response to one of our requests.
     pub(crate) fn on_response(
         &mut self,
         proc: Proc,
@@ -176,8 +176,8 @@ impl Engine {
         agent.title = response
             .agent_info
             .map(|info| info.title.unwrap_or(info.name));
-        // The login is asked for only where a session is refused without it: with a key `authenticate` fails although
-        // the key works, and where there is a login it is needless.
+        // Log in only when a session is refused without it: with an API key `authenticate` fails although the
+        // key works, and with an existing login it is unnecessary.
         self.ready(proc);
     }
 
@@ -196,7 +196,7 @@ impl Engine {
         });
     }
 
-    /// What came of the login. One that failed ends nothing: whether it was needed shows when a session is asked for.
+    /// The login was answered. A failure is not fatal: whether it was needed shows when a session is requested.
     pub(crate) fn on_authenticated(&mut self, proc: Proc, result: Result<Value, RpcError>) {
         let Some(agent) = self.live(proc) else { return };
         match result {
@@ -209,16 +209,16 @@ impl Engine {
                 agent.auth_error = Some(rpc_message(&error));
                 self.ready(proc);
             }
-            // The user was told to log in already.
+            // The user has already been told to log in.
             Err(_) => {}
         }
     }
 
-    /// Something was refused until the user logs in: by a method the agent does itself, or by the user.
+    /// Something was refused until the user logs in: through a method the agent offers itself, or by the user.
     pub(crate) fn auth_required(&mut self, proc: Proc, error: &RpcError) {
         let Some(agent) = self.live(proc) else { return };
         match agent.link {
-            // Another session of this process was refused before: both go on after the same login.
+            // Another session of this process was refused before: both continue after the same login.
             Link::Starting(Stage::Authenticate) => return,
             Link::Starting(Stage::Login) => {
                 if let Some(login) = agent.login.clone() {
@@ -271,7 +271,7 @@ impl Engine {
         login.message.clone_from(&message);
         agent.login = Some(login);
         self.wait_for_login(proc, &message);
-        // Whoever only looks something up hears it as the answer.
+        // Lookups get it as their answer.
         let keys = self.keys_of(proc.agent);
         let chat = |key: &&Key| self.sessions.get(key).is_some_and(|s| !s.wanted().lookup);
         if let Some(key) = keys.iter().find(chat) {
@@ -279,14 +279,14 @@ impl Engine {
         }
     }
 
-    /// Sessions that cannot start say why; what they have queued stays. Those that run go on.
+    /// Sessions that cannot start show why; their queues stay. Running ones go on.
     fn wait_for_login(&mut self, proc: Proc, message: &str) {
         self.serve_lists(proc.agent, Some(message));
         for key in self.keys_of(proc.agent) {
             let Some(session) = self.sessions.get_mut(&key) else {
                 continue;
             };
-            // One that was asked for meanwhile is not refused yet.
+            // One requested in the meantime has not been refused yet.
             if session.phase() != Phase::Waiting || session.error() == Some(message) {
                 continue;
             }
@@ -295,7 +295,8 @@ impl Engine {
         }
     }
 
-    /// Logs in by a method the agent does itself, as the user chose it. It may take as long as a person in a browser takes.
+    /// Logs in with the method the user chose, carried out by the agent. It may take as long as a user in a
+    /// browser needs.
     pub fn log_in(&mut self, key: Key, method: &str) -> Result<ResultId, Error> {
         let id = self.session(key)?.agent();
         let agent = self.agents.get(&id).ok_or(Error::AgentGone)?;
@@ -337,7 +338,7 @@ impl Engine {
         self.ready(proc);
     }
 
-    /// The sessions of an agent are no longer known to lack a login.
+    /// The sessions of an agent are no longer marked as lacking a login.
     fn signed_in(&mut self, id: AgentId) {
         for key in self.keys_of(id) {
             if let Some(session) = self.sessions.get_mut(&key) {
@@ -346,11 +347,11 @@ impl Engine {
         }
     }
 
-    /// A login in a terminal went well. The process is started again: one that was signed out may not look again.
+    /// A login in a terminal succeeded. The process is restarted: a signed-out one may not check again.
     pub fn logged_in(&mut self, key: Key) -> Result<(), Error> {
         let id = self.session(key)?.agent();
         let mut mine = self.sessions.values().filter(|s| s.agent() == id);
-        // One that is at work was logged in already, unless its last turn failed for want of a login.
+        // A working session was already logged in, unless its last turn failed for lack of a login.
         let is_at_work = mine.clone().any(|session| session.turn().is_some());
         let signed_out = !is_at_work && mine.any(|session| session.is_signed_out());
         self.signed_in(id);
@@ -367,7 +368,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The agent takes sessions now.
+    /// The agent accepts sessions now.
     pub(crate) fn ready(&mut self, proc: Proc) {
         let Some(agent) = self.live(proc) else { return };
         agent.link = Link::Ready;
@@ -422,7 +423,7 @@ impl Engine {
         }
     }
 
-    /// What to do when a turn is refused for want of a login.
+    /// What the user should do when a turn is refused for lack of a login.
     pub(crate) fn login_step(&self, key: Key) -> String {
         let agent = self.sessions.get(&key).map(|session| session.agent());
         let agent = agent.and_then(|id| self.agents.get(&id));
@@ -461,7 +462,7 @@ pub fn signs_in(spec: &AgentSpec, env: Env) -> Option<sign_in::Given> {
     sign_in::given(&spec.command, &spec.env, |name| env.var(name))
 }
 
-/// What we say of ourselves: only what is really served.
+/// Our `initialize` request: only capabilities we really serve.
 fn hello(agent: &Agent) -> wire::InitializeRequest {
     let yes = Some(Empty {});
     let mut meta = acp::Object::new();
@@ -469,7 +470,7 @@ fn hello(agent: &Agent) -> wire::InitializeRequest {
         // Without it Cursor's CLI offers only a list of exploded model ids.
         meta.insert("parameterizedModelPicker".to_owned(), Value::Bool(true));
     }
-    // Codex and Claude then tell of the terminals they run themselves.
+    // Makes Codex and Claude report the terminals they run themselves.
     meta.insert("terminal_output".to_owned(), Value::Bool(true));
     wire::InitializeRequest {
         protocol_version: wire::PROTOCOL_VERSION,
@@ -500,7 +501,7 @@ fn hello(agent: &Agent) -> wire::InitializeRequest {
     }
 }
 
-/// An error of the agent's as a person reads it.
+/// An agent's error as the user reads it.
 pub(crate) fn rpc_message(error: &RpcError) -> String {
     // Agents put the real reason there: {"data": {"details": "…"}} or plain text.
     let message = passage(&error.message, MESSAGE_BYTES);

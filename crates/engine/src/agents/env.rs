@@ -3,7 +3,7 @@
 /// Names and values.
 pub type Vars = Vec<(String, String)>;
 
-/// Looks it up, through whoever made the engine: it can change while Neovim runs.
+/// Looks the variables up through a callback: they can change while Neovim runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Env(Option<fn() -> Vars>);
 

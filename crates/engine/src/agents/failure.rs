@@ -1,4 +1,5 @@
-//! An agent that cannot be had or is gone: whatever waited for it is answered, what was said and queued stays.
+//! An agent that failed to start or is gone: everything waiting for it is answered; transcripts and queues
+//! stay.
 
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use crate::secrets::Pieces;
 use crate::sessions::entry::Level;
 
 impl Engine {
-    /// The agent answered, but not so that one could go on.
+    /// The agent answered, but not in a way we can continue with.
     pub(crate) fn refuse(&mut self, proc: Proc, why: &str) {
         let Some(agent) = self.live(proc) else { return };
         let message = failure(agent, why, None);
@@ -19,7 +20,7 @@ impl Engine {
         self.let_go(proc, 0);
     }
 
-    /// It runs, but closed one of its pipes: nothing can be said to it, or by it, any more.
+    /// It runs, but closed one of its pipes: communication is over.
     pub fn on_pipe_closed(&mut self, proc: Proc, pipe: &str) {
         if self.live(proc).is_some_and(|agent| agent.is_up()) {
             self.refuse(
@@ -63,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// The process is gone. Whatever waited for it is answered.
+    /// The process is gone. Everything waiting for it is answered.
     pub fn on_exit(&mut self, proc: Proc, exit: &Exit) {
         if self.falls_back(proc, exit) {
             return;
@@ -106,7 +107,7 @@ impl Engine {
         }
     }
 
-    /// The sessions of an agent have no process any more: turns end, queues and transcripts stay.
+    /// The sessions of an agent have lost their process: turns end, queues and transcripts stay.
     pub(crate) fn lose_sessions(&mut self, id: AgentId, error: Option<&str>) {
         self.serve_lists(id, Some(error.unwrap_or("the agent was stopped")));
         self.end_decisions_of(id);
@@ -120,7 +121,7 @@ impl Engine {
             if let Some(session) = self.sessions.get_mut(&key) {
                 session.lose(error);
             }
-            // The end of a turn says it already.
+            // The end of the turn already shows it.
             if let (Some(error), false) = (error, in_turn) {
                 self.add_notice(key, Level::Error, "error", error.to_owned());
             }
@@ -136,9 +137,9 @@ impl Engine {
     }
 }
 
-/// The message of a failure: what happened, what was run and what it said, what to do.
+/// The message of a failure: what happened, the command and its stderr, what to do.
 fn failure(agent: &Agent, what: &str, stderr: Option<&[String]>) -> String {
-    /// Lines of stderr a message shows; the log has more.
+    /// Lines of stderr in a message; the log has more.
     const SHOWN: usize = 8;
     let kept: Vec<String>;
     let lines = match stderr {

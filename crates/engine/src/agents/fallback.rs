@@ -1,4 +1,4 @@
-//! A CLI without `acp`: the agent goes on with the other command it was given, and the user is told once.
+//! A CLI without `acp`: the agent switches to its other command, and the user is told once.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::ids::Proc;
 use crate::sessions::entry::Level;
 
-/// What programs say of a command they do not know, in lower case.
+/// How programs report an unknown command, in lower case.
 const UNKNOWN: [&str; 12] = [
     "unknown command",
     "unknown subcommand",
@@ -34,19 +34,19 @@ impl WithoutAcp {
         self.0.contains(command)
     }
 
-    /// The program may be another one by now.
+    /// The program may have been replaced.
     pub(crate) fn forget(&mut self, command: &[String]) {
         self.0.remove(command);
     }
 }
 
 impl Engine {
-    /// The process is gone. Says whether the agent goes on with its other command.
+    /// The process is gone. Returns whether the agent switches to its other command.
     pub(crate) fn falls_back(&mut self, proc: Proc, exit: &Exit) -> bool {
         let Some(agent) = self.live(proc) else {
             return false;
         };
-        // What it printed to stdout and is no message is there too.
+        // This includes stdout lines that were not messages.
         let said = exit.stderr.iter().chain(&agent.stderr);
         if exit.signal.is_some() || !lacks_acp(exit.code, said.map(String::as_str)) {
             return false;
@@ -54,7 +54,7 @@ impl Engine {
         self.fall_back(proc, &exit.describe())
     }
 
-    /// The process has not answered in a long time. Says whether the agent goes on with its other command.
+    /// The process has not answered for a long time. Returns whether the agent switches to its other command.
     pub(crate) fn gives_up(&mut self, proc: Proc, why: &str) -> bool {
         let gave_up = self.fall_back(proc, why);
         if gave_up {
@@ -89,8 +89,8 @@ impl Engine {
     }
 }
 
-/// Whether a process that ended without an answer did not know the command. One that did something else and left did not
-/// either; one that crashed may have.
+/// Whether a process that exited without an answer did not know the command. One that did something else and
+/// exited did not know it either; one that crashed may have.
 fn lacks_acp<'a>(code: Option<i32>, said: impl Iterator<Item = &'a str>) -> bool {
     let mut said = said.map(str::to_lowercase);
     code == Some(0)

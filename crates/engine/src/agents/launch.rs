@@ -1,8 +1,8 @@
-//! How a process is started and how it ended: what the engine says to the driver and hears from it.
+//! How a process is started and how it exited: the data exchanged with the driver.
 
 use std::collections::BTreeMap;
 
-/// A longer stderr line is cut, once secrets are out of it: half of one looks like none.
+/// Longer stderr lines are cut, after masking: half a secret is not recognized as one.
 const STDERR_LINE_BYTES: usize = 2000;
 
 /// What to run.
@@ -14,15 +14,15 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// Where it runs.
     pub cwd: String,
-    /// A program to run instead, if there is one: agents give either a program or a whole command line, and `command` is
-    /// a shell with this line.
+    /// A program to run instead, if it exists: agents send either a program or a whole command line, and
+    /// `command` is a shell with that line.
     pub program: Option<String>,
 }
 
 /// How a process ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code, when it exited by itself.
+    /// Its exit code, if it exited by itself.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -31,7 +31,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// "exit 1", "signal 9", or that it is not known.
+    /// "exit 1", "signal 9", or that it is unknown.
     pub fn describe(&self) -> String {
         match (self.code, self.signal) {
             (Some(code), _) => format!("exit {code}"),
@@ -41,7 +41,7 @@ impl Exit {
     }
 }
 
-/// A line of stderr as long as it is shown.
+/// A line of stderr cut to the length that is shown.
 pub fn cut_line(mut line: String) -> String {
     line.truncate(line.floor_char_boundary(STDERR_LINE_BYTES));
     line

@@ -1,4 +1,4 @@
-//! Lets an agent's process go: what it asked is answered, whoever waits for it is told, and it has some time to end.
+//! Lets an agent's process go: answers its requests, fails calls that wait for it, and gives it time to exit.
 
 use acp::message::RpcError;
 
@@ -9,11 +9,11 @@ use crate::ids::{AgentId, Proc};
 use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 
-/// How long a process that is to end may take before it is killed.
+/// How long a process may take to exit before it is killed.
 const END_GRACE_MS: u64 = 2_000;
 
 impl Engine {
-    /// Lets the process go: its stdin is closed, and what does not end by itself is killed.
+    /// Lets the process go: closes its stdin, and kills it if it does not exit.
     pub(crate) fn end_process(&mut self, id: AgentId) {
         let Some(agent) = self.agents.get_mut(&id) else {
             return;
@@ -25,7 +25,7 @@ impl Engine {
         }
     }
 
-    /// Answers what the process still waits for and closes its stdin; whoever waits for it is told.
+    /// Answers the requests of the process, closes its stdin, and fails calls that wait for it.
     pub(crate) fn let_go(&mut self, proc: Proc, grace_ms: u64) {
         let Some(agent) = self.live(proc) else { return };
         let lines = agent.peer_mut().answer_all(&RpcError::cancelled());
@@ -38,7 +38,7 @@ impl Engine {
         self.forget_calls(proc);
     }
 
-    /// Calls of a process that is gone will not be answered: the user's own get an error instead.
+    /// Calls to a process that is gone get no response: the user's own get an error instead.
     pub(crate) fn forget_calls(&mut self, proc: Proc) {
         let Some(agent) = self.live(proc) else { return };
         let name = agent.spec().agent.clone();

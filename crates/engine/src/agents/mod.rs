@@ -1,4 +1,4 @@
-//! An agent: how it is started, greeted, signed in, lost, and what went over its wire.
+//! An agent: how it is started, initialized, signed in and lost, and its protocol log.
 
 pub mod agent;
 pub mod cli_config;

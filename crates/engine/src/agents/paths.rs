@@ -1,7 +1,9 @@
-//! Paths of an agent that runs elsewhere, in a container or on another machine: here they have one name, there another.
+//! Path mapping for an agent that runs in a container or on another machine, where directories have other
+//! names.
 //!
-//! What is mapped are values that are paths or `file:` addresses as a whole, wherever they stand in a message, and names of fields that
-//! are paths. Texts, contents and ids are left alone, but for paths inside titles and inside what MCP servers are given.
+//! Mapped are values that are entirely a path or a `file:` URI, anywhere in a message, and field names that are
+//! paths. Texts, contents and ids are left alone, except for paths in titles and in the settings of MCP
+//! servers.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +13,12 @@ use serde_json::{Map, Value};
 /// Directories here and there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathMap {
-    /// Here and there, the longest first, for each direction.
+    /// Pairs of local and remote directories, longest first, per direction.
     outgoing: Vec<(String, String)>,
     incoming: Vec<(String, String)>,
 }
 
-/// Fields that hold text of people, files or programs.
+/// Fields that contain text of users, files or programs.
 const TEXTS: &[&str] = &[
     "text",
     "content",
@@ -37,21 +39,21 @@ const TEXTS: &[&str] = &[
     "diffString",
 ];
 
-/// How a value is looked at.
+/// How to look for paths in a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// A path as a whole.
+    /// The whole value is a path.
     Whole,
     /// Paths inside it too.
     Inside,
-    /// A path it begins with.
+    /// It starts with a path.
     Begin,
     /// Not at all.
     Not,
 }
 
 impl PathMap {
-    /// From the options: directories here, and where they are there.
+    /// From the options: local directories and their remote names.
     pub fn new(paths: &BTreeMap<String, String>) -> Self {
         let clean = |path: &String| match path.trim_end_matches('/') {
             "" => "/".to_owned(),
@@ -77,7 +79,7 @@ impl PathMap {
         self.outgoing.is_empty()
     }
 
-    /// A message as the agent is to read it.
+    /// An outgoing message with remote paths.
     pub fn send(&self, line: Vec<u8>) -> Vec<u8> {
         if self.is_empty() {
             return line;
@@ -102,7 +104,7 @@ impl PathMap {
         mapped
     }
 
-    /// A message as it is meant here.
+    /// An incoming message with local paths.
     pub fn receive(&self, message: &mut Message) {
         if self.is_empty() {
             return;
@@ -160,7 +162,7 @@ impl Walk<'_> {
             };
             self.value(value, look);
         }
-        // Codex names the changes of a call by path.
+        // Codex keys the changes of a call by path.
         if fields.keys().any(|name| self.path(name).is_some()) {
             let named = std::mem::take(fields).into_iter().map(|(name, value)| {
                 let mapped = self.path(&name);
@@ -179,7 +181,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a path is called on the other side, when it is in one of the directories.
+    /// The name of a path on the other side, if it is in one of the directories.
     fn path(&self, path: &str) -> Option<String> {
         let (rest, to) = self.pairs.iter().find_map(|(from, to)| {
             let rest = match from.as_str() {
@@ -196,7 +198,7 @@ impl Walk<'_> {
         })
     }
 
-    /// The same for a `file:` address.
+    /// The same for a `file:` URI.
     fn address(&self, text: &str) -> Option<String> {
         let rest = text.strip_prefix("file://")?;
         let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -243,7 +245,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a name of a file has ended where this begins.
+/// Whether a file name ends before this text.
 fn ends_name(rest: &str) -> bool {
     !rest.starts_with(|c: char| c.is_alphanumeric() || "_.-+@ ".contains(c))
 }

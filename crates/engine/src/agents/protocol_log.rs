@@ -1,4 +1,4 @@
-//! The protocol log: the last messages of one agent, kept as they were, read only on request.
+//! The protocol log: the last messages of one agent, stored verbatim and parsed only on request.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use crate::secrets::{Pieces, Secrets};
 
 /// How many messages are kept.
 const MAX_MESSAGES: usize = 5_000;
-/// How many bytes they may take together.
+/// Their total size limit.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// Of a longer message only its length is kept: it would push out everything else.
+/// Of longer messages only the length is kept: they would push out everything else.
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
 /// How much of a message a row shows.
 const ROW_BYTES: usize = 400;
 
-/// A message at a glance.
+/// A message in one line.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
@@ -27,7 +27,7 @@ pub struct Row {
     /// `->`, `<-` or `!!`.
     #[cfg_attr(test, schemars(extend("x-lua" = "\"->\"|\"<-\"|\"!!\"")))]
     pub dir: &'static str,
-    /// The method, of a response too.
+    /// The method; for a response, that of its request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// `request`, `answer`, `error`, `notification` or `text`.
@@ -35,7 +35,7 @@ pub struct Row {
     pub what: &'static str,
     /// How long it is.
     pub bytes: usize,
-    /// How it begins, secrets removed.
+    /// The beginning, with secrets removed.
     pub text: String,
 }
 
@@ -51,7 +51,7 @@ pub enum Dir {
 }
 
 impl Dir {
-    /// As the recordings spell it.
+    /// As in recordings.
     pub fn arrow(self) -> &'static str {
         match self {
             Self::Out => "->",
@@ -63,15 +63,15 @@ impl Dir {
 
 #[derive(Debug, Clone)]
 struct Line {
-    /// Counted over all there ever were.
+    /// Counted over the whole life of the log.
     number: u64,
     ms: u64,
     dir: Dir,
     bytes: Arc<[u8]>,
 }
 
-/// The log of one agent, over all its processes. A copy shares the messages: reading them takes long, so it is a copy that
-/// is read.
+/// The log of one agent, over all its processes. Clones share the messages: reading is slow, so it is done on a
+/// clone.
 #[derive(Debug, Clone, Default)]
 pub struct ProtocolLog {
     lines: VecDeque<Line>,
@@ -80,7 +80,7 @@ pub struct ProtocolLog {
 }
 
 impl ProtocolLog {
-    /// Keeps a line as it went over the wire. Copying it is all this costs.
+    /// Stores a line verbatim. Copying it is the only cost.
     pub fn push(&mut self, ms: u64, dir: Dir, line: &[u8]) {
         let bytes: Arc<[u8]> = if line.len() > MAX_MESSAGE_BYTES {
             format!("(a message of {} bytes)", line.len())
@@ -105,8 +105,8 @@ impl ProtocolLog {
         }
     }
 
-    /// The log as JSON lines `{"t": seconds, "dir": "<-", "msg": …}`, secrets removed, of one method or of all.
-    /// A response is of the method it answers.
+    /// The log as JSON lines `{"t": seconds, "dir": "<-", "msg": …}`, with secrets removed, for one method or
+    /// all. A response counts under the method of its request.
     pub fn lines(&self, secrets: &Secrets, method: Option<&str>) -> Vec<String> {
         let mut out = Vec::new();
         let mut pieces = Texts::default();
@@ -134,7 +134,7 @@ impl ProtocolLog {
         out
     }
 
-    /// The log as rows for a screen: what each message is, and how it begins. Costs no more than reading each once.
+    /// The log as rows: the type of each message and its beginning. Reads each message only once.
     pub fn rows(&self, secrets: &Secrets, method: Option<&str>) -> Vec<Row> {
         let mut pieces = Texts::default();
         let told = self.told_in_pieces(secrets);
@@ -154,7 +154,8 @@ impl ProtocolLog {
             .collect()
     }
 
-    /// One message of those `rows` gives for `method`, counted from 1, whole and indented, secrets removed.
+    /// The `number`th message (from 1) of those `rows` gives for `method`: whole, indented, with secrets
+    /// removed.
     pub fn message(
         &self,
         secrets: &Secrets,
@@ -163,7 +164,7 @@ impl ProtocolLog {
     ) -> Option<String> {
         let mut pieces = Texts::default();
         let mut heads = self.heads(method);
-        // A private key may have begun in a line before.
+        // A private key may have started in an earlier line.
         for (line, head) in heads.by_ref().take(number.checked_sub(1)?) {
             if head.is_none() {
                 let text = String::from_utf8_lossy(&line.bytes);
@@ -181,10 +182,11 @@ impl ProtocolLog {
         serde_json::to_string_pretty(&message).ok()
     }
 
-    /// Texts that came in pieces, with a secret that only the whole shows: the first piece has all of it then.
+    /// Texts that came in chunks with a secret that only shows when they are joined: the first chunk then holds
+    /// all of it.
     fn told_in_pieces(&self, secrets: &Secrets) -> Told {
         let mut told = Told::default();
-        // By session: the kind of what it is being told, and its pieces.
+        // By session: the kind of the current text, and its chunks.
         let mut open: HashMap<String, (String, Vec<(u64, String)>)> = HashMap::new();
         for line in &self.lines {
             if line.dir != Dir::In || memchr::memmem::find(&line.bytes, b"sessionUpdate").is_none()
@@ -213,7 +215,7 @@ impl ProtocolLog {
         told
     }
 
-    /// Each line with what its message is, of one method or of all.
+    /// Each line with its parsed head, for one method or all.
     fn heads(&self, wanted: Option<&str>) -> impl Iterator<Item = (&Line, Option<Head>)> {
         let mut asked: HashMap<(bool, String), String> = HashMap::new();
         self.lines.iter().filter_map(move |line| {
@@ -227,7 +229,7 @@ impl ProtocolLog {
     }
 }
 
-/// What is no message comes line by line, a private key too.
+/// Output that is not a message arrives line by line, even a private key.
 #[derive(Default)]
 struct Texts {
     stderr: Pieces,
@@ -244,8 +246,8 @@ impl Texts {
     }
 }
 
-/// How a line begins. Masked before it is cut: half a secret looks like none, and a field is known by its name only in
-/// the message it stands in.
+/// The beginning of a line. Masked before it is cut: half a secret is not recognized, and a field is known by
+/// its name only in its message.
 fn begin(
     line: &Line,
     is_message: bool,
@@ -271,7 +273,7 @@ fn begin(
     text
 }
 
-/// What is shown instead of texts that came in pieces, by the number of the line.
+/// Replacements for texts that came in chunks, by line number.
 #[derive(Default)]
 struct Told {
     texts: HashMap<u64, String>,
@@ -303,7 +305,7 @@ impl Told {
     }
 }
 
-/// The session and the kind of an update, and its text if that is a piece of one.
+/// The session and kind of an update, and its text if it is a chunk.
 fn piece_of(line: &[u8]) -> Option<(String, String, Option<String>)> {
     #[derive(Deserialize)]
     struct Message {
@@ -328,13 +330,13 @@ fn piece_of(line: &[u8]) -> Option<(String, String, Option<String>)> {
     Some((session_id, update.session_update, text.map(str::to_owned)))
 }
 
-/// What a message is.
+/// The type of a message.
 struct Head {
     method: Option<String>,
     what: &'static str,
 }
 
-/// Looks at a message without reading all of it; remembers requests, so that answers can be told apart.
+/// Parses just the head of a message; remembers requests so that responses can be attributed.
 fn read_head(line: &Line, asked: &mut HashMap<(bool, String), String>) -> Option<Head> {
     #[derive(Deserialize)]
     struct Envelope {

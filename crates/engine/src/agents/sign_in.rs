@@ -1,4 +1,4 @@
-//! How Cursor is signed in without a login: the key or token it is started with, and where that comes from.
+//! How Cursor is signed in without a login: the key or token it is started with, and its source.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const WAYS: [(&str, &str, &str); 2] = [
     ("--auth-token", "CURSOR_AUTH_TOKEN", "token"),
 ];
 
-/// A key or a token. Never its value.
+/// A key or a token, without its value.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Given {
@@ -25,11 +25,11 @@ pub struct Given {
 }
 
 impl Given {
-    /// Where it comes from, for people.
+    /// The source, in words.
     pub fn source(&self, agent: &str) -> String {
         let name = self.name;
         match self.place {
-            // Not the option: what follows one is taken for a secret where it is shown.
+            // Not the option: the word after it would be masked as a secret.
             "arguments" => format!("`agents.{agent}.command`"),
             "options" => format!("{name} in the options of `agents.{agent}`"),
             _ => format!("{name} in Neovim's environment"),
@@ -37,7 +37,7 @@ impl Given {
     }
 }
 
-/// What an agent is started with: by its arguments, its own variables, then those it inherits.
+/// What signs an agent in: its arguments first, then its own variables, then inherited ones.
 pub fn given(
     command: &[String],
     env: &BTreeMap<String, String>,
@@ -55,7 +55,7 @@ pub fn given(
     });
     by_argument.or_else(|| {
         WAYS.iter().find_map(|&(_, name, kind)| {
-            // An empty one of its own hides the inherited one.
+            // An empty variable of its own hides the inherited one.
             let (place, value) = match env.get(name) {
                 Some(value) => ("options", value.clone()),
                 None => ("environment", inherited(name)?),

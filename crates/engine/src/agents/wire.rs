@@ -1,4 +1,4 @@
-//! The wire of an agent: what arrives on it, what is written to it.
+//! The wire of an agent: incoming and outgoing messages.
 
 use acp::message::{Id, Junk, Message, RpcError};
 use acp::peer::{CallId, Incoming, Ticket};
@@ -13,12 +13,12 @@ use crate::ids::{AgentId, Proc};
 use crate::sessions::entry::Level;
 use crate::text;
 
-/// How much of a line that is no message is looked through for secrets, and how much of it is shown.
+/// How much of a line that is not a message is masked and shown.
 const MASKED_BYTES: usize = 64 * 1024;
 const JUNK_BYTES: usize = 200;
 
 impl Engine {
-    /// One frame of text arrived: its messages in order, the line for the log.
+    /// A line arrived: its messages in order, and the raw line for the log.
     pub fn on_line(&mut self, proc: Proc, line: &[u8], messages: Vec<Result<Message, Junk>>) {
         let now = self.now().mono_ms;
         let Some(agent) = self.live(proc) else { return };
@@ -35,7 +35,7 @@ impl Engine {
                 let mut shown = agent.secrets().mask(&String::from_utf8_lossy(whole));
                 shown.truncate(shown.floor_char_boundary(JUNK_BYTES));
                 let name = agent.spec().agent.clone();
-                // Some say why they end right there.
+                // Some print there why they exit.
                 agent.push_stderr(&shown);
                 self.log("info", format!("{name}: not a message: {shown}"));
                 continue;
@@ -44,7 +44,7 @@ impl Engine {
             agent.paths_mut().receive(&mut message);
             let is_up = agent.is_up();
             match agent.peer_mut().receive(message) {
-                // It was let go: nothing can be written to it any more, and the user is not asked about it.
+                // It was let go: nothing can be written to it, so do not ask the user.
                 Incoming::Request { .. } if !is_up => {}
                 Incoming::Request {
                     ticket,
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// A message that is JSON, but more than can be read: a request is answered, and the user told what is missing.
+    /// Valid JSON, but not readable as a message: a request is answered, and the user is told what is missing.
     fn on_unreadable(&mut self, proc: Proc, id: Option<Id>, method: &str, why: &str) {
         let Some(agent) = self.live(proc) else { return };
         let method = text::label(method, 80);
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// The agent reads nothing of what was written to it, of which so many bytes wait; None: it reads again.
+    /// The agent does not read its input, of which `bytes` are pending; None: it reads again.
     pub fn on_stalled(&mut self, proc: Proc, bytes: Option<usize>) {
         let Some(agent) = self.live(proc) else { return };
         agent.set_stalled(bytes.is_some());
@@ -108,7 +108,7 @@ impl Engine {
         }
     }
 
-    /// A line beyond the cap.
+    /// A line exceeded the size limit.
     pub fn on_too_long(&mut self, proc: Proc, bytes: usize) {
         let Some(agent) = self.live(proc) else { return };
         let text = format!(
@@ -136,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// The last lines of stderr, when the stream itself does not end.
+    /// The last lines of stderr, for a stream that does not end.
     pub fn stderr_tail(&self, proc: Proc) -> Vec<String> {
         self.agents
             .get(&proc.agent)
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Answers a request, once; a second answer, or one to a process that is gone, goes nowhere.
+    /// Answers a request, once; a second answer, or one to a process that is gone, is dropped.
     pub(crate) fn respond(&mut self, proc: Proc, ticket: Ticket, result: Result<Value, RpcError>) {
         let line = self
             .live(proc)

@@ -1,5 +1,5 @@
-//! The functions Lua calls: what `types.lua` says of each is held against how `src/nvim/` registers it, name by name, with
-//! its parameters and which of them and of its values may be nil.
+//! Checks the functions Lua calls: `types.lua` and the registrations in `src/nvim/` must agree in names,
+//! parameters, and which parameters and results may be nil.
 
 use std::collections::BTreeMap;
 
@@ -27,27 +27,27 @@ fn the_functions_lua_calls_are_those_that_are_registered() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A function as Rust has it.
+/// A function as registered in Rust.
 struct Registered {
-    /// Their types.
+    /// The parameter types.
     takes: Vec<String>,
     gives: Gives,
 }
 
-/// What a function gives back.
+/// What a function returns.
 #[derive(PartialEq)]
 enum Gives {
-    /// True, or nil and why not.
+    /// True, or nil and a message.
     Done,
-    /// Something, or nil and why not.
+    /// A value, or nil and a message.
     Answer,
-    /// Something, or nil.
+    /// A value, or nil.
     View,
-    /// What cannot be told from how it is registered.
+    /// Not visible from the registration.
     Other,
 }
 
-/// A function as Lua knows it: types of what it takes and gives.
+/// A function as described for Lua: parameter and result types.
 struct Described {
     takes: Vec<String>,
     gives: Vec<String>,
@@ -103,7 +103,7 @@ fn registered() -> BTreeMap<String, Registered> {
             let to = starts
                 .get(at + 1)
                 .map_or(text.len(), |next| next.get(0).unwrap().start());
-            // Without what comes after the last one.
+            // Without what follows the last one.
             let body = text[from..to].split("\n}\n").next().unwrap();
             let (head, body) = if body.starts_with("simple(") || body.starts_with("view(") {
                 ("key: u64|".to_owned(), body)
@@ -149,7 +149,7 @@ fn types(head: &str) -> Vec<String> {
     split(list)
 }
 
-/// Every `---@field name fun(…): …` of the class of the library.
+/// Every `---@field name fun(…): …` of the library's class.
 fn described(file: &str) -> BTreeMap<String, Described> {
     let class = file
         .split("---@class (exact) cursor_agent.Native\n")
@@ -167,7 +167,7 @@ fn described(file: &str) -> BTreeMap<String, Described> {
             let gives = rest[end + 1..]
                 .strip_prefix(": ")
                 .map_or_else(Vec::new, |rest| {
-                    // A type has no space in it outside of brackets; after the last one comes what it is for.
+                    // A type contains no space outside brackets; the description follows the last one.
                     let mut gives: Vec<String> = Vec::new();
                     for part in split(rest) {
                         let end = outer_space(&part).unwrap_or(part.len());
@@ -183,7 +183,7 @@ fn described(file: &str) -> BTreeMap<String, Described> {
         .collect()
 }
 
-/// Where the bracket is that closes the one before this text.
+/// The position of the matching closing bracket.
 fn closing(text: &str) -> usize {
     let mut depth = 1;
     text.find(|char| {
@@ -209,7 +209,7 @@ fn outer_space(text: &str) -> Option<usize> {
     })
 }
 
-/// At commas outside of brackets.
+/// Splits at commas outside brackets.
 fn split(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0;

@@ -1,6 +1,7 @@
-//! Unsaved text and an agent's write that collide: a decision, bound to the write that waits or to what is on disk.
+//! Conflicts between unsaved text and an agent's write: a decision, bound to the pending write or to the text
+//! on disk.
 //!
-//! The editor has the texts, so it is the one that writes. The request stays with its `EditorCall`, which is answered
+//! The editor has the texts, so it does the writing. The request stays with its `EditorCall`, which is answered
 //! by the editor's last reply, or here when the decision ends without the user.
 
 use acp::message::RpcError;
@@ -15,7 +16,7 @@ use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::tools::kind::ToolStatus;
 
-/// What a user can choose: the id, in words, and the kind of option it is.
+/// The choices: id, label, kind of option.
 const CHOICES: [(&str, &str, &str); 3] = [
     ("mine", "Keep mine", "reject_once"),
     ("theirs", "Take the agent's", "allow_once"),
@@ -32,7 +33,7 @@ pub fn options() -> Vec<PermissionOption> {
     CHOICES.into_iter().map(option).collect()
 }
 
-/// What an answer to a conflict means: one of the options, or none with `cancel`.
+/// The option an answer means, or None for `cancel`.
 pub fn choice(answer: &Answer) -> Result<Option<&'static str>, Misfit> {
     let id = match &answer.option {
         _ if answer.cancel => return Ok(None),
@@ -46,7 +47,7 @@ pub fn choice(answer: &Answer) -> Result<Option<&'static str>, Misfit> {
 }
 
 impl Engine {
-    /// A write would destroy unsaved text: the user decides, the agent waits.
+    /// A write would destroy unsaved text: the user decides while the agent waits.
     pub(crate) fn ask_conflict(&mut self, id: EditorId) {
         if self.conflict_of(id).is_some() {
             return;
@@ -89,7 +90,7 @@ impl Engine {
         Ok(self.ask(proc, None, key, title, None, None, subject))
     }
 
-    /// A conflict is none any more, without an answer: the file was saved, reloaded or closed.
+    /// A conflict was resolved without an answer: the file was saved, reloaded or closed.
     pub fn conflict_over(&mut self, id: DecisionId) {
         let waits = self.decisions.get(id);
         if waits.is_some_and(|decision| {
@@ -105,7 +106,8 @@ impl Engine {
         self.decisions.values().find(about).map(|d| d.id)
     }
 
-    /// A decision about a write ended. What the user chose the editor answers; with `refuse` it is answered here.
+    /// A decision about a write ended. The editor carries out the user's choice; with `refuse` the request is
+    /// answered here.
     pub(crate) fn end_conflict(&mut self, decision: &Decision, refuse: bool) {
         let Subject::Conflict { call: Some(id), .. } = decision.subject else {
             return;
@@ -122,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// A path as the user knows it, from the session's directory.
+    /// A path relative to the session's directory, for display.
     fn shown_path(&self, key: Key, path: &str) -> String {
         let cwd = self.sessions.get(&key).map(|session| session.cwd());
         let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
@@ -130,7 +132,7 @@ impl Engine {
     }
 }
 
-/// What an agent hears when its turn or its session ends before the user has decided.
+/// The error when the turn or the session ends before the user has decided.
 pub(crate) fn not_written() -> RpcError {
     let text = "cancelled: nothing was written, the user's unsaved changes are kept";
     RpcError::new(RpcError::REQUEST_CANCELLED, text)

@@ -1,4 +1,4 @@
-//! What was decided, for the record: what was asked, what was answered, and who or what answered.
+//! The record of a decision: the question, the answer, and who or what answered.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ acp::string_enum!(
 );
 
 acp::string_enum!(
-    /// What came of a decision.
+    /// The outcome of a decision.
     #[derive(Default)]
     Outcome {
         /// It may go on.
@@ -31,14 +31,14 @@ acp::string_enum!(
         Rejected = "rejected",
         /// Questions were answered.
         Answered = "answered",
-        /// They were left out.
+        /// Questions were skipped.
         Skipped = "skipped",
-        /// The answer was yes.
+        /// The plan was accepted.
         Accepted = "accepted",
-        /// It ended with its turn, or the user said neither.
+        /// It ended with its turn, or the user cancelled.
         #[default]
         Cancelled = "cancelled",
-        /// No answer was needed any more.
+        /// An answer was no longer needed.
         Withdrawn = "withdrawn",
     }
 );
@@ -49,7 +49,7 @@ acp::string_enum!(
     By {
         /// The user.
         User = "user",
-        /// A rule, or an answer for good.
+        /// A rule, or an earlier "always" answer.
         Rule = "rule",
         /// Nothing did: its turn ended.
         #[default]
@@ -65,21 +65,21 @@ pub struct Decided {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(Kind::NAMES))))]
     pub kind: Kind,
-    /// What was asked, in a line.
+    /// The question, in one line.
     #[serde(default)]
     pub title: String,
-    /// What came of it.
+    /// The outcome.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(Outcome::NAMES))))]
     pub outcome: Outcome,
-    /// It holds for good.
+    /// The answer was "always".
     #[serde(default)]
     pub always: bool,
     /// Who or what answered.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(By::NAMES))))]
     pub by: By,
-    /// The rule, or the earlier answer for good.
+    /// The rule, or the earlier "always" answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// Why, in the user's words.
@@ -91,7 +91,7 @@ pub struct Decided {
     /// The plan as it was accepted or rejected, markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// When, wall clock.
+    /// Wall clock, in milliseconds.
     #[serde(default)]
     pub at_ms: u64,
 }
@@ -103,13 +103,13 @@ pub struct Answered {
     /// What was asked.
     #[serde(default)]
     pub question: String,
-    /// What was chosen or typed, as it was shown.
+    /// The chosen or typed answers, as shown.
     #[serde(default)]
     pub answers: Vec<String>,
 }
 
 impl Decided {
-    /// The record of a decision that ends with this answer; without one nothing was said.
+    /// The record of a decision that ends with this answer, or with none.
     pub fn new(decision: &Decision, answer: Option<&Answer>, end: &End<'_>) -> Self {
         let none = Answer::cancelled();
         let given = answer.unwrap_or(&none);
@@ -209,12 +209,12 @@ impl Decided {
 pub enum How {
     /// The user's answer.
     User,
-    /// A rule, or an answer for good.
+    /// A rule, or an earlier "always" answer.
     Policy,
     /// The end of its turn, session, agent or editor.
     #[default]
     Cancelled,
-    /// The agent, or whoever asked, needs no answer any more.
+    /// The agent, or whatever asked, no longer needs an answer.
     Withdrawn,
 }
 
@@ -222,9 +222,9 @@ pub enum How {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct End<'a> {
     pub how: How,
-    /// Whether the answer was no, if anything was decided.
+    /// Whether the answer was no; None if nothing was decided.
     pub rejected: Option<bool>,
-    /// It holds for good.
+    /// The answer was "always".
     pub always: bool,
     /// The rule that answered.
     pub rule: Option<&'a str>,

@@ -1,7 +1,7 @@
-//! Decisions: what an agent asks the user, and what the user may answer. `reply.rs` says what goes back.
+//! Decisions: what an agent asks the user, and the possible answers. `reply.rs` builds the response.
 //!
-//! A decision is answered exactly once: by the user, by a rule, or as cancelled when its turn, session,
-//! agent or editor ends.
+//! A decision is answered exactly once: by the user, by a rule, or as cancelled when its turn, session, agent
+//! or editor ends.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ use crate::policy::paths::Place;
 use crate::sessions::todos::Todo;
 use crate::tracked::Owned;
 
-/// Something that waits for the user.
+/// A decision for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// Ours.
+    /// Our number for it.
     pub id: DecisionId,
     /// The session it belongs to.
     pub key: Key,
-    /// Who is to be answered.
+    /// The process to answer.
     pub proc: Proc,
-    /// The request that is to be answered; none where the editor answers it, or no agent waits.
+    /// The request to answer; None if the editor answers it, or no agent waits.
     pub ticket: Option<Ticket>,
-    /// What is asked, in a line.
+    /// The question, in one line.
     pub title: String,
     /// The tool call it is about.
     pub entry: Option<usize>,
@@ -39,15 +39,15 @@ pub struct Decision {
     pub asked_ms: u64,
     /// What is asked.
     pub subject: Subject,
-    /// The rules were asked, and leave it to the user.
+    /// The rules were checked and leave it to the user.
     pub checked: bool,
-    /// What the rules said, until it is that decision's turn.
+    /// The verdict of the rules, until it is this decision's turn.
     pub judged: Option<Judged>,
-    /// Counts how often the call it is about changed: an answer to an earlier one decides nothing.
+    /// Counts changes of the tool call: an answer to an earlier revision is not accepted.
     pub revision: u64,
-    /// What is shown of the call, to know a change of it.
+    /// What is shown of the call, to detect changes.
     pub shown: String,
-    /// The files the call is about, links followed.
+    /// The files the call is about, with links resolved.
     pub places: Vec<Place>,
 }
 
@@ -56,22 +56,22 @@ pub struct Decision {
 pub enum Subject {
     /// May a tool run? Answered by one of the agent's options.
     Permission { options: Vec<PermissionOption> },
-    /// May a file be reached or a command be run by way of the editor? The options are ours.
+    /// May the agent access a file or run a command through the editor? The options are ours.
     Access {
         options: Vec<PermissionOption>,
         access: Box<Access>,
     },
     /// Cursor's multiple-choice questions.
     Questions { questions: Vec<Question> },
-    /// One of them asked as a permission: the options are the answers.
+    /// Such a question asked as a permission: the options are the answers.
     Pick { questions: Vec<Question> },
     /// An elicitation by form: the properties of its schema as questions.
     Form { questions: Vec<Question> },
-    /// An elicitation by a page to open.
+    /// An elicitation with a page to open.
     Url { url: String },
     /// Cursor's plan, to be accepted or rejected.
     Plan(Box<Plan>),
-    /// Unsaved text that an agent's text collides with: what it wants to write, or has written to disk itself.
+    /// Unsaved text that conflicts with an agent's write, pending or already on disk.
     Conflict {
         path: String,
         call: Option<EditorId>,
@@ -82,9 +82,9 @@ pub enum Subject {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PermissionOption {
-    /// What goes back.
+    /// Sent back to the agent.
     pub id: String,
-    /// In the agent's words.
+    /// The agent's label.
     pub name: String,
     /// What it means.
     #[cfg_attr(test, schemars(with = "String", extend("x-lua" = crate::contract::open(PermissionKind::NAMES))))]
@@ -92,7 +92,7 @@ pub struct PermissionOption {
 }
 
 impl PermissionOption {
-    /// Whether it says yes.
+    /// Whether it means yes.
     pub(super) fn allows(&self) -> bool {
         match &self.kind {
             PermissionKind::AllowOnce | PermissionKind::AllowAlways => true,
@@ -101,7 +101,7 @@ impl PermissionOption {
         }
     }
 
-    /// Whether it says no.
+    /// Whether it means no.
     pub(super) fn rejects(&self) -> bool {
         match &self.kind {
             PermissionKind::RejectOnce | PermissionKind::RejectAlways => true,
@@ -110,7 +110,7 @@ impl PermissionOption {
         }
     }
 
-    /// Whether it is said for good.
+    /// Whether it means "always".
     pub(super) fn is_for_good(&self) -> bool {
         match &self.kind {
             PermissionKind::AllowAlways | PermissionKind::RejectAlways => true,
@@ -123,7 +123,7 @@ impl PermissionOption {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Question {
-    /// What goes back.
+    /// Sent back to the agent.
     pub id: String,
     /// What is asked.
     pub prompt: String,
@@ -131,14 +131,14 @@ pub struct Question {
     pub options: Vec<Choice>,
     /// More than one may be chosen.
     pub multiple: bool,
-    /// A text of the user's own is taken.
+    /// The user may type an answer.
     pub free_text: bool,
     /// It cannot be left out.
     pub required: bool,
-    /// `string`, `number`, `integer`, `boolean`, `array`: what the form wants it to be.
+    /// `string`, `number`, `integer`, `boolean`, `array`: the type the form expects.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub value_type: Option<String>,
-    /// What the form would take by itself.
+    /// The form's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-lua" = "any")))]
     pub default: Option<Value>,
@@ -148,7 +148,7 @@ pub struct Question {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Choice {
-    /// What goes back.
+    /// Sent back to the agent.
     pub id: String,
     /// What is shown.
     pub label: String,
@@ -243,13 +243,13 @@ impl Decision {
         }
     }
 
-    /// Whether the answer is waited for.
+    /// Whether an agent waits for the answer.
     pub fn is_awaited(&self) -> bool {
         !matches!(self.subject, Subject::Conflict { call: None, .. })
     }
 }
 
-/// One chosen option may be given bare: `{ answers = { q1 = "yes" } }`.
+/// A single option may be given bare: `{ answers = { q1 = "yes" } }`.
 fn chosen<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, Vec<String>>>, D::Error> {
@@ -258,7 +258,7 @@ fn chosen<'de, D: Deserializer<'de>>(
     enum Given {
         One(String),
         Many(Vec<String>),
-        // An empty Lua table may come as a map.
+        // An empty Lua table may arrive as a map.
         None(#[allow(dead_code, reason = "only its shape counts")] Map<String, Value>),
     }
     let given = Option::<BTreeMap<String, Given>>::deserialize(deserializer)?;

@@ -1,4 +1,5 @@
-//! A decision's life: asked, judged by the rules, shown, answered or withdrawn, recorded in the transcript. It ends once.
+//! The life of a decision: asked, judged by the rules, shown, answered or withdrawn, recorded in the
+//! transcript. It ends once.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::Values;
@@ -21,7 +22,7 @@ use crate::sessions::entry::Level;
 use crate::tools::kind::ToolStatus;
 use crate::tracked::Tracked;
 
-/// The decisions there are. Everyone may look; only this file adds, changes and ends them.
+/// All open decisions. Readable everywhere; only this file adds, changes and ends them.
 #[derive(Debug, Default)]
 pub(crate) struct Decisions {
     all: Tracked<DecisionId, Decision>,
@@ -38,15 +39,15 @@ impl Decisions {
         self.all.values()
     }
 
-    /// Whose were changed since the last call.
+    /// The sessions whose decisions changed since the last call.
     pub(crate) fn take_touched(&mut self) -> BTreeSet<Key> {
         self.all.take_touched()
     }
 }
 
 impl Engine {
-    /// Puts a decision before the user; of a permission the rules are asked first. `asker` is the task of the subagent that asks, where that is known; else
-    /// it is the one whose tool call is asked about.
+    /// Adds a decision for the user; permissions go through the rules first. `asker` is the task of the asking
+    /// subagent, if known; otherwise it is derived from the tool call.
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a part of the decision made of them"
@@ -103,7 +104,7 @@ impl Engine {
         id
     }
 
-    /// The user is to hear of a decision, or that the call it is about changed.
+    /// Shows a decision to the user, or that its call changed.
     pub(crate) fn announce(&mut self, id: DecisionId) {
         if let Some(decision) = self.decisions.get(id) {
             let (key, subagent) = (decision.key, decision.subagent);
@@ -130,8 +131,8 @@ impl Engine {
         }
     }
 
-    /// A call may have changed while its permission waits: it is judged and shown again, and what was typed for the
-    /// old one decides nothing.
+    /// A call may have changed while its permission is pending: it is judged and shown again, and answers to
+    /// the old one are not accepted.
     pub(crate) fn recheck_decisions(&mut self, key: Key, entry: usize) {
         let session = self.sessions.get(&key);
         let Some(tool) = session.and_then(|session| session.transcript().get(entry)?.tool()) else {
@@ -163,7 +164,7 @@ impl Engine {
         }
     }
 
-    /// A permission was judged. One that changed meanwhile is judged again.
+    /// A permission was judged. If it changed meanwhile, it is judged again.
     pub(crate) fn on_judged_decision(&mut self, id: DecisionId, revision: u64, judged: Judged) {
         let Some(decision) = self.decisions.all.get_mut(&id) else {
             return;
@@ -204,7 +205,7 @@ impl Engine {
         self.announce(id);
     }
 
-    /// Answers a decision for the user, or by a rule, which leaves a line that names it.
+    /// Answers a decision, for the user or by a rule; a rule's answer leaves a line that names it.
     pub fn answer(
         &mut self,
         id: DecisionId,
@@ -244,8 +245,8 @@ impl Engine {
             _ => {}
         }
         if let Some(text) = own_words.filter(|text| !text.trim().is_empty()) {
-            // A permission's answer has no place for words: they are the next prompt. Queued first, since the answer may
-            // end the turn.
+            // A permission response has no room for text, so the text becomes the next prompt. Queued first,
+            // since the answer may end the turn.
             let spec = crate::sessions::session::PromptSpec {
                 text,
                 ..Default::default()
@@ -280,8 +281,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Answers by a rule, or by what the user said for good. What is allowed by one is allowed once: an agent that does
-    /// not offer that has to ask.
+    /// Answers by a rule or an earlier "always". The call is allowed once: if the agent does not offer that,
+    /// the user is asked.
     pub(crate) fn answer_by_rule(&mut self, id: DecisionId, action: Action, rule: String) -> bool {
         let answer = Answer {
             accept: action == Action::Allow,
@@ -291,7 +292,7 @@ impl Engine {
         self.answer(id, &answer, Some(rule)).is_ok()
     }
 
-    /// Remembers an answer that was meant for good: some agents forget it.
+    /// Remembers an "always" answer: some agents forget it.
     fn remember(&mut self, key: Key, entry: Option<usize>, rejected: bool, at: &str) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
@@ -350,7 +351,7 @@ impl Engine {
         }
     }
 
-    /// Puts down what is being decided: with the call it is about, or in a line of its own.
+    /// Records the decision: with its tool call, or in a line of its own.
     fn record_decision(&mut self, id: DecisionId, answer: Option<&Answer>, end: &End<'_>) {
         let Some(decision) = self.decisions.get(id) else {
             return;
@@ -384,8 +385,8 @@ impl Engine {
         }
     }
 
-    /// Takes a decision off the list; with a result its request is answered. `rejected` is what was decided, if
-    /// anything was.
+    /// Removes a decision; with a result its request is answered. `rejected` is the outcome, if anything was
+    /// decided.
     pub(crate) fn finish_decision(
         &mut self,
         id: DecisionId,
@@ -419,7 +420,7 @@ impl Engine {
                 .get_mut(entry)
                 .and_then(|entry| entry.tool_mut())
         {
-            // It may be asked about more than once; the last word counts.
+            // There may be several decisions for it; the last one counts.
             let mut others = self.decisions.values().rev();
             tool.decision = others
                 .find(|other| other.key == decision.key && other.entry == Some(entry))
@@ -446,7 +447,7 @@ impl Engine {
         }
     }
 
-    /// The agent takes back what it asked: whether that was a decision.
+    /// The agent withdraws a request; returns whether it was a decision.
     pub(crate) fn withdraw_decision(&mut self, proc: Proc, ticket: Ticket) -> bool {
         let mut all = self.decisions.values();
         let its = all.find(|decision| decision.proc == proc && decision.ticket == Some(ticket));

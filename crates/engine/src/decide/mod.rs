@@ -1,4 +1,4 @@
-//! What needs the user: permissions, questions, plans, and unsaved text an agent would write over.
+//! Decisions for the user: permissions, questions, plans, and conflicts with unsaved text.
 
 pub mod conflict;
 pub mod decided;

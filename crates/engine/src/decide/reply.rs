@@ -1,5 +1,5 @@
-//! What an answer means and what goes back to the agent, in the shape it expects. Which option is meant is decided here, for
-//! keys, rules and Lua alike.
+//! What an answer means and the response to the agent, in the shape it expects. Which option is meant is
+//! decided here, for keys, rules and Lua alike.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::error::Misfit;
 use crate::inbound::access::Access;
 
 impl Decision {
-    /// What comes of an answer. One that does not fit is refused with what would.
+    /// The result of an answer. One that does not fit is refused with an explanation.
     pub fn reply(&self, agent: &str, answer: &Answer) -> Result<Reply, Misfit> {
         let result = match &self.subject {
             Subject::Permission { options } => return permission(agent, options, answer),
@@ -40,32 +40,33 @@ impl Decision {
     }
 }
 
-/// What comes of an answer.
+/// The result of an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
-    /// What goes back to the agent; None when what it asked for is to be done first.
+    /// The response to the agent; None if the request must be carried out first.
     pub result: Option<Result<Value, RpcError>>,
-    /// Whether the user said no, if anything was decided.
+    /// Whether the user said no; None if nothing was decided.
     pub rejected: Option<bool>,
-    /// The option's kind was one for good.
+    /// An "always" option was chosen.
     pub always: bool,
-    /// What the user has to know: the answer is not the one that was chosen.
+    /// For the user: the response differs from what was chosen.
     pub warning: Option<String>,
 }
 
-/// What an answer chooses.
+/// The option an answer selects.
 enum Chosen<'a> {
     Option(&'a PermissionOption),
-    /// Neither yes nor no is said: it was asked for, or no option says it.
+    /// Neither yes nor no: it was cancelled, or no option means that.
     Cancelled {
         rejected: Option<bool>,
     },
-    /// An option whose id means another one too.
+    /// An option whose id also belongs to another one.
     Ambiguous(&'a PermissionOption),
 }
 
-/// Which option an answer means: for keys, rules and Lua alike. By kind, never by place, and ids differ between agents
-/// (`allow-once`, `once`, `proceed_once`, `allow_once`). What is meant once is never answered for good.
+/// Finds the option an answer means, for keys, rules and Lua alike. By kind, never by position; ids differ
+/// between agents (`allow-once`, `once`, `proceed_once`, `allow_once`). A one-time answer never selects an
+/// "always" option.
 fn choose<'a>(
     agent: &str,
     options: &'a [PermissionOption],
@@ -88,7 +89,7 @@ fn choose<'a>(
     };
     match options.iter().find(|option| option.kind == kind) {
         Some(option) => Ok(certain(options, option)),
-        // An agent that offers no way to say no understands this one.
+        // An agent without a reject option understands a cancellation.
         None if kind == PermissionKind::RejectOnce => Ok(Chosen::Cancelled {
             rejected: Some(true),
         }),
@@ -109,7 +110,7 @@ fn certain<'a>(options: &'a [PermissionOption], option: &'a PermissionOption) ->
     }
 }
 
-/// An id by which a permission is both given and refused: whatever the user says, the agent could take it for the other.
+/// An id that both allows and rejects: the agent could take any answer for its opposite.
 pub fn collision(options: &[PermissionOption]) -> Option<&str> {
     let rejects = |id: &str| {
         let mut others = options.iter().filter(|option| option.id == id);
@@ -129,7 +130,7 @@ fn ambiguous(agent: &str, id: &str) -> String {
     }
 }
 
-/// What the user is told of a permission with such an id.
+/// The warning for a permission with such an id.
 pub fn collision_warning(agent: &str, id: &str) -> String {
     if id.is_empty() {
         format!("{agent} gave the options to allow and to reject no ids; answered as cancelled")
@@ -159,7 +160,7 @@ fn permission(agent: &str, options: &[PermissionOption], answer: &Answer) -> Res
             always: option.is_for_good(),
             warning: None,
         },
-        // A permission that is not given is none.
+        // Without an answer there is no permission.
         Chosen::Cancelled { .. } => Reply {
             result: cancelled(),
             rejected: Some(true),
@@ -221,7 +222,7 @@ fn cursor_questions(questions: &[Question], answer: &Answer) -> Result<Value, Mi
     Ok(json!({ "outcome": outcome }))
 }
 
-/// The option that leaves a question out which Cursor asks as a permission.
+/// The option that skips a question Cursor asks as a permission.
 pub const SKIP_OPTION: &str = "__ask_question_skip__";
 
 /// Whether the options of a permission are the answers to a question.
@@ -229,7 +230,7 @@ pub fn is_question(options: &[PermissionOption]) -> bool {
     options.iter().any(|option| option.id == SKIP_OPTION)
 }
 
-/// The answers among the options of such a permission: what allows once, each once.
+/// The answers among the options of such a permission: those that allow once, without duplicates.
 pub fn choices(options: &[PermissionOption]) -> Vec<Choice> {
     let is_answer = |option: &&PermissionOption| option.id != SKIP_OPTION;
     let once = options.iter().filter(is_answer);
@@ -237,7 +238,7 @@ pub fn choices(options: &[PermissionOption]) -> Vec<Choice> {
         .filter(|o| o.kind == PermissionKind::AllowOnce)
         .collect();
     if chosen.is_empty() {
-        // Kinds that say nothing, or not what they should: better an answer than none.
+        // The kinds are useless: offer all options rather than none.
         chosen = options.iter().filter(is_answer).collect();
     }
     let mut list: Vec<Choice> = Vec::new();
@@ -381,7 +382,7 @@ fn typed(question: &Question, chosen: &[String]) -> Result<Value, Misfit> {
     }
 }
 
-/// Whether a default is of the type its own field asks for.
+/// Whether a default has the type its own field asks for.
 fn fits(question: &Question, value: &Value) -> bool {
     match question.value_type.as_deref() {
         Some("array") => value

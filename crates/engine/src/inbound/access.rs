@@ -1,6 +1,7 @@
-//! Files and commands agents reach by way of the editor: judged by rules and the fence first, then done, asked or refused.
+//! Files and commands agents access through the editor: checked against the rules and the fence first, then
+//! done, asked or refused.
 //!
-//! Each write and each command leaves a row in the transcript, unless a call the agent announced is that row.
+//! Each write and each command gets a row in the transcript, unless the agent announced it as a tool call.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +21,10 @@ use crate::tools::kind::{ToolKind, ToolStatus};
 use crate::tools::terminals::wire_id;
 use crate::tools::tool_call::{Content, Location, ToolCall};
 
-/// What the user does not allow: JSON-RPC leaves these numbers to us.
+/// Refused by the user: an error code JSON-RPC leaves to implementations.
 const NOT_ALLOWED: i64 = -32001;
 
-/// Something an agent wants done.
+/// A requested action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
     /// Read or write a file.
@@ -37,14 +38,14 @@ pub enum Act {
 pub struct Run {
     /// How.
     pub launch: Launch,
-    /// Of its output, the last so many bytes are kept.
+    /// Only the last `limit` bytes of its output are kept.
     pub limit: Option<u64>,
 }
 
-/// Where a request comes from: the session, and the task of the subagent that asks.
+/// The session of a request, and the task of the asking subagent.
 pub type At = (Key, Option<usize>);
 
-/// A request that is being judged, or waits for the user.
+/// A request that is being judged, or needs approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Access {
     /// Who asked.
@@ -55,9 +56,9 @@ pub struct Access {
     pub key: Key,
     /// What to do.
     pub act: Act,
-    /// The same as a tool call: for rules, the card and the transcript.
+    /// As a tool call: for rules, the card and the transcript.
     pub tool: ToolCall,
-    /// What the rules said, once they have.
+    /// The verdict of the rules, once known.
     pub judged: Option<Judged>,
     /// Its row in the transcript.
     pub row: Option<usize>,
@@ -65,10 +66,10 @@ pub struct Access {
     pub asker: Option<usize>,
 }
 
-/// A folder outside the workspace the user has opened to a session.
+/// A folder outside the workspace that the user has opened to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The folder, its links followed.
+    /// The folder, with links resolved.
     pub dir: String,
     /// For writing too.
     pub write: bool,
@@ -95,7 +96,7 @@ impl Access {
         }
     }
 
-    /// What the agent is told when the user said no.
+    /// The error for the agent when the user said no.
     pub fn refusal(&self, reason: Option<&str>) -> RpcError {
         let (verb, object) = (self.verb(), self.object());
         let text = match reason {
@@ -105,7 +106,7 @@ impl Access {
         not_allowed(text)
     }
 
-    /// The folder an “always” would open, its links followed.
+    /// The folder an “always” would open, with links resolved.
     fn folder(&self) -> Option<String> {
         let place = self.judged.as_ref()?.places.first()?;
         let (dir, _) = place.path.rsplit_once('/')?;
@@ -113,7 +114,7 @@ impl Access {
     }
 }
 
-/// What is being judged. Only this file looks inside.
+/// Requests being judged. Private to this file.
 #[derive(Debug, Default)]
 pub(crate) struct Accesses {
     judging: BTreeMap<AccessId, Access>,
@@ -126,7 +127,7 @@ impl Engine {
         self.policy().home().to_owned()
     }
 
-    /// A file is to be read or written.
+    /// A request to read or write a file.
     pub(crate) fn access_file(&mut self, proc: Proc, ticket: Ticket, at: At, op: DiskOp) {
         let (kind, verb, path) = match &op {
             DiskOp::Read { path, .. } => (ToolKind::Read, "Read", path),
@@ -146,7 +147,7 @@ impl Engine {
         self.judge_access(proc, ticket, at, Act::File(op), tool);
     }
 
-    /// A command is to be run. `given` is what the agent sent of it: program, arguments, directory, environment.
+    /// A request to run a command. `given` is what the agent sent: program, arguments, directory, environment.
     pub(crate) fn access_run(
         &mut self,
         proc: Proc,
@@ -188,7 +189,7 @@ impl Engine {
         });
     }
 
-    /// A call with all that judging it takes.
+    /// A call with everything needed to judge it.
     pub(crate) fn case(&self, key: Key, tool: &ToolCall) -> Case {
         let session = self.sessions.get(&key);
         let directories = session.map(|session| session.wanted().directories.clone());
@@ -207,7 +208,7 @@ impl Engine {
             .unwrap_or_default()
     }
 
-    /// The rules were asked.
+    /// The rules have answered.
     pub fn on_judged(&mut self, whose: Judging, judged: Judged) {
         match whose {
             Judging::Decision { id, revision } => self.on_judged_decision(id, revision, judged),
@@ -222,8 +223,8 @@ impl Engine {
         }
     }
 
-    /// Goes on with what was judged, in the order it was asked for: an agent may read what it has just written, and its
-    /// permissions are put before the user as they came.
+    /// Continues with judged requests in the order they came: an agent may read what it has just written, and
+    /// the user sees permissions in order.
     pub(crate) fn serve_judged(&mut self, proc: Proc) {
         while let Some((&first, access)) = self
             .accesses
@@ -269,7 +270,7 @@ impl Engine {
         }
     }
 
-    /// What it is about, as the user knows it.
+    /// The file or command, for display.
     fn shown(&self, access: &Access) -> String {
         let object = access.object();
         let place = access
@@ -302,7 +303,7 @@ impl Engine {
         })
     }
 
-    /// A folder so wide that it is not opened with one key: it holds the home directory or the workspace.
+    /// Whether a folder is too wide to open with one key: it contains the home directory or the workspace.
     fn is_wide(&self, key: Key, dir: &str) -> bool {
         let holds = |path: &str| !path.is_empty() && paths::below(path, dir, false).is_some();
         holds(self.policy().home()) || holds(&self.cwd_of(key))
@@ -363,7 +364,7 @@ impl Engine {
         self.ask(proc, Some(ticket), key, title, entry, asker, subject);
     }
 
-    /// The user allowed it, this once or for all of the folder.
+    /// The user allowed it, once or for the whole folder.
     pub(crate) fn access_allowed(&mut self, access: Access, always: bool) {
         if always
             && let Some(dir) = access.folder()
@@ -375,7 +376,7 @@ impl Engine {
         self.go(access);
     }
 
-    /// Does what was asked for.
+    /// Carries out a request.
     fn go(&mut self, mut access: Access) {
         let judged = access.judged.take().unwrap_or_default();
         let key = access.key;
@@ -403,8 +404,8 @@ impl Engine {
         }
     }
 
-    /// Whether an open call of the agent's says the same: then that is the row. An edit that has not said where is this
-    /// one, and says so from now on.
+    /// Whether an open tool call of the agent is this request: then that is the row. An edit that has not named
+    /// its file yet is taken to be this one, and gets its path.
     fn has_row(&mut self, access: &Access) -> bool {
         let home = self.home();
         let Some(session) = self.sessions.get_mut(&access.key) else {
@@ -461,7 +462,7 @@ impl Engine {
         Some(at)
     }
 
-    /// What a row was about is over.
+    /// Ends a row.
     pub(crate) fn end_row(&mut self, key: Key, at: usize, status: ToolStatus, rejected: bool) {
         let now = self.now().wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
@@ -495,7 +496,7 @@ impl Engine {
         self.show_terminal(key, at, &id);
     }
 
-    /// A command whose row is ours ended.
+    /// Ends the row of a command.
     pub(crate) fn end_row_of_terminal(&mut self, key: Key, at: usize, well: bool) {
         let is_ours = self.sessions.get(&key).is_some_and(|session| {
             let tool = session.transcript().get(at).and_then(|entry| entry.tool());
@@ -511,7 +512,7 @@ impl Engine {
         }
     }
 
-    /// Takes back what is still being judged, and answers it as cancelled.
+    /// Drops requests that are still being judged, answering them as cancelled.
     pub(crate) fn cancel_accesses(&mut self, matches: impl Fn(&Access) -> bool) {
         for access in self.take_accesses(matches) {
             self.respond(access.proc, access.ticket, Err(RpcError::cancelled()));
@@ -519,7 +520,7 @@ impl Engine {
         }
     }
 
-    /// Takes back what is still being judged; whoever waits for it has been answered.
+    /// Drops requests that are still being judged; the caller answers them.
     pub(crate) fn take_accesses(&mut self, matches: impl Fn(&Access) -> bool) -> Vec<Access> {
         let ids: Vec<AccessId> = self
             .accesses

@@ -1,5 +1,5 @@
 //! Cursor's own methods. Its documentation calls three of them notifications; in practice they come as requests
-//! that must be answered, in the nested `outcome` shape. Both forms are taken.
+//! that must be answered, in the nested `outcome` shape. Both forms are accepted.
 
 use acp::FromValue;
 use acp::message::RpcError;
@@ -28,7 +28,7 @@ struct CursorPlace {
 }
 
 impl Engine {
-    /// One of Cursor's methods; `ticket` is None when it came as a notification.
+    /// Handles one of Cursor's methods; `ticket` is None for a notification.
     pub(crate) fn on_cursor(
         &mut self,
         proc: Proc,
@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// None of them carries a session in the documentation: the tool call tells, else the turn that runs.
+    /// According to the documentation none of them names a session: use the tool call, else the running turn.
     fn cursor_place(&mut self, proc: Proc, place: &cursor::Place) -> Option<CursorPlace> {
         let by_id = place
             .session_id
@@ -95,7 +95,7 @@ impl Engine {
     fn on_question(&mut self, proc: Proc, ticket: Option<Ticket>, asked: cursor::AskQuestion) {
         let place = self.cursor_place(proc, &asked.place);
         let Some(ticket) = ticket else {
-            // A question no agent waits for cannot be answered, only shown.
+            // A question without a request cannot be answered, only shown.
             if let Some(CursorPlace { key, .. }) = place {
                 let prompts = asked.questions.into_iter().map(|question| question.prompt);
                 let lines: Vec<String> = asked.title.into_iter().chain(prompts).collect();
@@ -152,7 +152,7 @@ impl Engine {
             }
             return;
         };
-        // Its place in the conversation, also once it was answered.
+        // Keeps its place in the conversation, even after it is answered.
         let entry = entry.or_else(|| self.make_tool(key, &plan.place, ticket, "plan"));
         let title = plan.name.clone().unwrap_or_else(|| "Plan".to_owned());
         self.change_tool(key, entry, |tool| {
@@ -179,7 +179,7 @@ impl Engine {
             })
             .collect();
         let Some(ticket) = ticket else {
-            // Told, not asked.
+            // A notification, not a question.
             if !todos.is_empty() {
                 self.update_todos(key, todos, false);
             }
@@ -224,7 +224,7 @@ impl Engine {
 
     fn on_task(&mut self, proc: Proc, ticket: Option<Ticket>, news: cursor::Task) {
         if let Some(CursorPlace { key, entry, asker }) = self.cursor_place(proc, &news.place) {
-            // A subagent that was told of has its block already, whatever the call is called.
+            // A known subagent already has its block, whatever the call is named.
             let told = self.told_task(key, asker, &news);
             let at = told
                 .or(entry)
@@ -278,8 +278,8 @@ impl Engine {
         }
     }
 
-    /// The block of the subagent a task is about, where there is one: it goes by the id the task names, or no call stands
-    /// behind it and it is called the same.
+    /// The block of the subagent a task is about, if there is one: it has the id the task names, or it has no
+    /// call and the same name.
     fn told_task(&self, key: Key, asker: Option<usize>, news: &cursor::Task) -> Option<usize> {
         let transcript = &self.sessions.get(&key)?.transcript();
         let by_id = news.agent_id.as_deref().and_then(|id| {

@@ -1,4 +1,5 @@
-//! `fs/*`: files an agent reads and writes through the editor, its calls in the order they came, each answered once.
+//! `fs/*`: files an agent reads and writes through the editor, in the order of its requests, each answered
+//! once.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -19,7 +20,7 @@ use crate::screen::news::News;
 use crate::screen::outbox::Wake;
 use crate::tools::kind::ToolStatus;
 
-/// A request of the agent's that the editor or the disk is busy with.
+/// A request that the editor or the disk is working on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditorCall {
     /// Who asked.
@@ -32,24 +33,24 @@ pub struct EditorCall {
     pub asker: Option<usize>,
     /// What is to be done.
     pub op: DiskOp,
-    /// The file as the agent named it, absolute.
+    /// The path the agent sent, absolute.
     pub said: String,
-    /// Where its path leads, links followed.
+    /// The path with links resolved.
     pub real: Option<String>,
     /// Its row in the transcript.
     pub row: Option<usize>,
-    /// Where it is on its way to the editor.
+    /// How far it is on its way to the editor.
     way: Way,
-    /// The editor left it to the disk, which is busy with it.
+    /// The editor left it to the disk.
     pub left_to_disk: bool,
 }
 
-/// Where a call is on its way to the editor, which hears the calls of one agent in the order they came.
+/// How far a call is on its way to the editor, which gets the calls of one agent in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// What its file holds is being kept first.
+    /// Its file is being snapshotted first.
     Keeping,
-    /// It follows as soon as all before it have gone.
+    /// It is sent once all calls before it are.
     Ready,
     /// The editor has it.
     Gone,
@@ -62,11 +63,11 @@ enum Way {
 pub struct EditorReply {
     /// It went well.
     pub ok: bool,
-    /// The file is in no buffer: it is read or written on disk.
+    /// The file is in no buffer: read or write it on disk.
     pub disk: bool,
-    /// Then, what 'fileencodings' has.
+    /// For the disk: the value of 'fileencodings'.
     pub encodings: Option<Vec<String>>,
-    /// The user has unsaved text there that the write would destroy, and is to decide.
+    /// The write would destroy unsaved text: ask the user.
     pub ask: bool,
     /// The text that was read.
     #[serde(deserialize_with = "crate::text::lossy_option")]
@@ -75,12 +76,12 @@ pub struct EditorReply {
     pub error: Option<String>,
 }
 
-/// What the editor or the disk is busy with. Only this file looks inside.
+/// Calls the editor or the disk is working on. Private to this file.
 #[derive(Debug, Default)]
 pub(crate) struct EditorCalls {
     calls: HashMap<EditorId, EditorCall>,
     last: EditorId,
-    /// What 'fileencodings' has, as the editor said last.
+    /// The last known value of 'fileencodings'.
     encodings: Vec<String>,
 }
 
@@ -91,12 +92,12 @@ impl EditorCalls {
 }
 
 impl Engine {
-    /// What 'fileencodings' has, as the editor said last.
+    /// The last known value of 'fileencodings'.
     pub fn encodings(&self) -> &[String] {
         &self.editor.encodings
     }
 
-    /// Takes back a call: it is answered otherwise.
+    /// Removes a call that is answered elsewhere.
     pub(crate) fn take_call(&mut self, id: EditorId) -> Option<EditorCall> {
         self.editor.calls.remove(&id)
     }
@@ -133,7 +134,7 @@ impl Engine {
         self.access_file(proc, ticket, at, DiskOp::Write { path, content });
     }
 
-    /// The session and the absolute path of a file; without a session there is no workspace, and it is refused.
+    /// The session and the absolute path of a file; refused without a session, since there is no workspace.
     fn file_of(
         &mut self,
         proc: Proc,
@@ -191,16 +192,16 @@ impl Engine {
         }
     }
 
-    /// A file that is to be written was kept as it is.
+    /// A file about to be written has been snapshotted.
     pub fn on_kept(&mut self, id: EditorId) {
         if let Some(call) = self.editor.calls.get_mut(&id) {
             call.way = Way::Ready;
         }
-        // Also where the call was taken back meanwhile: others may have come after it.
+        // Even if the call was withdrawn meanwhile: others may be queued behind it.
         self.send_to_editor();
     }
 
-    /// Hands the editor what is ready, each agent's calls in the order they came: a read must see the write before it.
+    /// Sends ready calls to the editor, each agent's in order: a read must see the write before it.
     fn send_to_editor(&mut self) {
         let mut ids: Vec<EditorId> = self.editor.calls.keys().copied().collect();
         ids.sort_unstable();
@@ -222,13 +223,13 @@ impl Engine {
         }
     }
 
-    /// The editor answered. What it does not hold in a buffer is done on disk.
+    /// The editor answered. Files it does not have in a buffer are handled on disk.
     pub fn reply(&mut self, id: EditorId, reply: EditorReply) {
         if reply.ask && !reply.ok {
             return self.ask_conflict(id);
         }
         if let Some(decision) = self.conflict_of(id) {
-            // The unsaved text is gone, there is nothing to decide.
+            // The unsaved text is gone: nothing to decide.
             self.finish_decision(decision, None, How::Withdrawn, None);
         }
         let Some(call) = self.editor.calls.get_mut(&id) else {
@@ -253,7 +254,7 @@ impl Engine {
         self.on_file_done(id, done);
     }
 
-    /// Takes requests to the editor back; what answers them otherwise has been said already or is said by the caller.
+    /// Withdraws requests to the editor; the caller answers them.
     pub(crate) fn withdraw_calls(&mut self, matches: impl Fn(&EditorCall) -> bool) -> Vec<Ticket> {
         let mut ids: Vec<EditorId> = Vec::new();
         let mut tickets = Vec::new();
@@ -271,7 +272,7 @@ impl Engine {
         tickets
     }
 
-    /// The turn is being stopped: a write that waits for the user must not keep the agent from ending it.
+    /// The turn is being cancelled: a write that needs approval must not keep the agent from ending it.
     pub(crate) fn cancel_calls(&mut self, key: Key, proc: Proc) {
         let waiting =
             self.withdraw_calls(|call| call.proc == proc && call.key == key && !call.left_to_disk);

@@ -1,4 +1,4 @@
-//! What agents send: updates, requests, Cursor's own methods, and files and commands held against the rules.
+//! What agents send: updates, requests, Cursor's own methods, and access to files and commands.
 
 pub mod access;
 pub mod cursor;

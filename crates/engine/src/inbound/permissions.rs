@@ -79,7 +79,7 @@ impl Engine {
         self.ask(proc, Some(ticket), key, title, entry, parent, subject);
     }
 
-    /// A permission that no answer could be trusted for: the user is told, not asked.
+    /// No answer to this permission would be reliable: the user is told instead of asked.
     fn refuse_colliding(
         &mut self,
         proc: Proc,
@@ -104,15 +104,15 @@ impl Engine {
         session.is_some_and(|session| session.transcript().tool(id).is_none())
     }
 
-    /// Cursor asks about a web fetch or search under an id of its own: it is the call of the same kind and title that
-    /// waits, or the newest of that kind.
+    /// Cursor asks about a web fetch or search under a separate id: it is the pending call of the same kind and
+    /// title, or the newest of that kind.
     fn alias_permission(&mut self, key: Key, parent: Option<usize>, call: &wire::ToolCall) {
         let Some(session) = self.sessions.get_mut(&key) else {
             return;
         };
         let known = session.transcript().tool_of(call.id.as_str(), parent);
         let known = known.and_then(|at| session.transcript().get(at)?.tool());
-        // An id that was used for a call that is over is used again.
+        // The id of a finished call is reused.
         if known.is_some_and(|tool| !tool.is_over()) {
             return;
         }
@@ -145,7 +145,7 @@ impl Engine {
     }
 }
 
-/// Whether a web call may be the one a permission of this title is about: it does not say otherwise.
+/// Whether a web call may be the one a permission with this title is about: nothing contradicts it.
 fn may_be(tool: &ToolCall, title: &str) -> bool {
     let input = tool.raw_input.as_ref();
     let about = input.and_then(|input| {
@@ -159,7 +159,7 @@ fn may_be(tool: &ToolCall, title: &str) -> bool {
     says_same(title, &tool.title)
 }
 
-/// Whether two titles may be of one web call: one has the other in it, or they do not name two addresses.
+/// Whether two titles may belong to one web call: one contains the other, or they do not name different URLs.
 pub(crate) fn says_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.to_lowercase(), other.to_lowercase());
     let is_fetch = one.contains("fetch") || other.contains("fetch");

@@ -1,4 +1,5 @@
-//! Requests of agents: which file of this room serves which. Each is answered once, also one that is not known.
+//! Requests from agents: dispatches each to the file that serves it. Each is answered once, even an unknown
+//! one.
 
 use acp::message::RpcError;
 use acp::peer::Ticket;
@@ -10,7 +11,7 @@ use crate::engine::Engine;
 use crate::ids::Proc;
 
 impl Engine {
-    /// A request arrived. Whatever it is, it is answered: now, or after a decision.
+    /// Handles a request. It is always answered: now, or after a decision.
     pub(crate) fn on_request(&mut self, proc: Proc, ticket: Ticket, method: &str, params: Value) {
         match method {
             methods::SESSION_REQUEST_PERMISSION => {

@@ -36,7 +36,7 @@ impl Engine {
             || own.clone(),
             |dir| absolute(&own, self.policy().home(), &dir),
         );
-        // The agent's own variables too: that is the environment its commands would have without us.
+        // Including the agent's own variables: its commands would have that environment without us.
         let mut env = self
             .agents
             .get(&proc.agent)
@@ -124,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// Lets go of the terminals that match: their session or their process is over.
+    /// Releases matching terminals: their session or process is over.
     pub(crate) fn release_terminals(&mut self, matches: impl Fn(&Terminal) -> bool) {
         for number in self.terminals.matching(matches) {
             self.release_terminal(number);
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     fn release_terminal(&mut self, number: u64) {
-        // Whoever waits for its end, or looks at it, hears of it now.
+        // Answer pending waits, and update the tool calls that show them.
         let running = self
             .terminals
             .get_mut(number)
@@ -202,7 +202,7 @@ impl Engine {
         }
     }
 
-    /// A tool call shows a terminal of ours: from now on its output is the call's.
+    /// A tool call shows one of our terminals: from now on the output belongs to the call.
     pub(crate) fn show_terminal(&mut self, key: Key, entry: usize, id: &str) {
         let Some(session) = self.sessions.get(&key) else {
             return;
@@ -284,8 +284,8 @@ fn signal_name(signal: i32) -> String {
     }
 }
 
-/// Agents send either a program with its arguments, or a whole command line as the program: what to run, and the program
-/// to run instead where there is one of that name.
+/// Agents send either a program with arguments, or a whole command line as the program: returns the command to
+/// run, and the program to run instead if one of that name exists.
 fn shell_or_program(command: String, args: Vec<String>) -> (Vec<String>, Option<String>) {
     let is_line = args.is_empty()
         && command.contains(|c: char| c.is_whitespace() || "|&;<>()$`\\\"'*?".contains(c));

@@ -1,4 +1,4 @@
-//! What agents send: updates of sessions, and requests passed to those who serve them.
+//! Updates of sessions, and the side effects they have.
 
 use acp::message::RpcError;
 use acp::peer::Ticket;
@@ -32,14 +32,15 @@ impl Engine {
                 // The page did its work; the request it belongs to was answered when it was opened.
                 self.log("info", format!("elicitation complete: {params}"));
             }
-            // A login that lacks shows when a session or a prompt is refused; every session begins with one of these.
+            // A missing login shows when a session or a prompt is refused; every session starts with one of
+            // these.
             methods::AUTH_STATUS_UPDATE | methods::AUTH_STATUS_UPDATE_EXTENSION => {}
             _ if method.starts_with("cursor/") => self.on_cursor(proc, None, method, params),
             _ => self.unknown_notification(method),
         }
     }
 
-    /// The protocol has unknown notifications ignored: agents send them for their own clients.
+    /// The protocol says to ignore unknown notifications: agents send them for their own clients.
     pub(crate) fn unknown_notification(&mut self, method: &str) {
         self.log("info", format!("unknown notification {method}"));
     }
@@ -92,14 +93,14 @@ impl Engine {
             None => {
                 let Some(agent) = self.live(proc) else { return };
                 if !agent.is_closed(&notification.session_id) {
-                    // Some agents speak of a session before they have answered session/new.
+                    // Some agents send updates for a session before they answer session/new.
                     agent.push_early(notification);
                 }
             }
         }
     }
 
-    /// What was kept while a session was being made and is not that session's: perhaps a subagent's.
+    /// Updates kept while a session was being created that are not for that session: perhaps a subagent's.
     pub(crate) fn place_early(&mut self, proc: Proc) {
         if self.is_making_one(proc.agent) {
             return;
@@ -113,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// Whether `session/new` waits for its answer, perhaps for a session that was closed meanwhile.
+    /// Whether `session/new` is unanswered, perhaps for a session that was closed meanwhile.
     pub(crate) fn is_making_one(&self, id: AgentId) -> bool {
         let agent = self.agents.get(&id);
         agent.is_some_and(|agent| {
@@ -122,7 +123,7 @@ impl Engine {
         })
     }
 
-    /// The session whose turn runs; of several the one that began last, of none the newest session.
+    /// The session whose turn runs; among several the latest, with none the newest session.
     pub(crate) fn busy_session(&self, id: AgentId) -> Option<Key> {
         let mine = || {
             self.sessions
@@ -136,13 +137,13 @@ impl Engine {
             .map(|session| session.key())
     }
 
-    /// Whether what comes for a session goes into its transcript: of a replay it has already, nothing does.
+    /// Whether updates go into the transcript: not during a replay of what it already has.
     fn takes_updates(&self, key: Key) -> bool {
         let session = self.sessions.get(&key);
         session.is_some_and(|session| session.phase() != (Phase::Loading { discard: true }))
     }
 
-    /// Takes an update of a subagent into the session it works for: what it does, not what it says of itself.
+    /// Applies an update of a subagent to its session: what it does, not its own session info.
     fn apply_of_subagent(&mut self, key: Key, parent: Option<usize>, update: SessionUpdate) {
         match update {
             SessionUpdate::SessionInfo(info) => {
@@ -165,8 +166,8 @@ impl Engine {
         }
     }
 
-    /// Takes an update into a session, and sees to what comes of it. `parent` is the task entry of the subagent it comes
-    /// from.
+    /// Applies an update to a session, and its side effects. `parent` is the task entry of the sending
+    /// subagent.
     pub(crate) fn apply(&mut self, key: Key, parent: Option<usize>, update: SessionUpdate) {
         let (policy, now) = (self.policy(), self.now());
         let Some(session) = self.sessions.get_mut(&key) else {
@@ -185,7 +186,7 @@ impl Engine {
         self.expect_rest_of_replay(key);
     }
 
-    /// Takes news of a tool call, from an update or a permission; the number of its entry.
+    /// Applies news of a tool call, from an update or a permission; returns its entry.
     pub(crate) fn upsert_tool(
         &mut self,
         key: Key,
@@ -208,7 +209,7 @@ impl Engine {
         Some(at)
     }
 
-    /// What follows from an update beyond its session.
+    /// The side effects of an update beyond its session.
     fn see_to(&mut self, key: Key, change: Changed) {
         match change {
             Changed::Call(call) => self.see_to_call(key, call),
@@ -288,8 +289,8 @@ impl Engine {
         }
     }
 
-    /// A tool call that changes files has ended: buffers of those files have to look again. Of what it changed in
-    /// `known`, and of what it had the editor write, the event was fired.
+    /// A tool call that changes files has ended: their buffers must check them again. For files in `known`, and
+    /// those written through the editor, the event was already fired.
     pub(crate) fn note_edits(&mut self, key: Key, at: usize, known: &[String]) {
         let policy = self.policy();
         let Some(session) = self.sessions.get_mut(&key) else {
@@ -354,7 +355,7 @@ impl Engine {
     /// A long diff was computed.
     pub fn on_diff(&mut self, job: &DiffJob, result: crate::tools::diff::Diff) {
         let policy = self.policy();
-        // It may be another one by now, or just what is shown already.
+        // It may have been replaced, or equal what is already shown.
         let session = self.sessions.get(&job.key);
         let tool = session.and_then(|session| session.transcript().get(job.entry)?.tool());
         let is_news = tool
@@ -396,7 +397,7 @@ impl Engine {
         }
     }
 
-    /// A file was changed by the agent: its buffer has to look again.
+    /// The agent changed a file: its buffer must check it.
     pub(crate) fn look_again(
         &mut self,
         key: Key,
@@ -424,7 +425,7 @@ impl Engine {
         }
     }
 
-    /// The agent takes a request of its own back. It still owes an answer, and a waiting decision goes away.
+    /// The agent withdraws a request. It still gets an answer, and its decision goes away.
     pub(crate) fn on_withdrawn(&mut self, proc: Proc, ticket: Ticket) {
         if self.withdraw_decision(proc, ticket) {
             return;

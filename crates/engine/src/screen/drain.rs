@@ -1,4 +1,4 @@
-//! Hands what changed to the editor: oldest first, a bounded piece at a time.
+//! Hands changes to the editor: oldest first, a bounded piece at a time.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,12 +14,12 @@ use crate::screen::outbox::Item;
 use crate::screen::view::Status;
 use crate::text::{MESSAGE_BYTES, passage};
 
-/// What making a small table costs beside its text, as bytes of the budget of a drain.
+/// The cost of a small table beside its text, in bytes of a drain's budget.
 const TABLE_BYTES: usize = 200;
-/// What an entry or a status costs: tables of tables, so that one drain makes a few dozen of them and not hundreds.
+/// The cost of an entry or a status: nested tables, so that one drain makes a few dozen of them, not hundreds.
 const NESTED_BYTES: usize = 1_500;
 
-/// A text of this size is not cut for the sake of the budget: each piece costs a change of its own.
+/// Texts up to this size are not cut to fit the budget: each piece costs a change of its own.
 const WHOLE_BYTES: usize = 2 * 1024;
 
 /// One thing that changed.
@@ -117,7 +117,7 @@ impl Engine {
                     left = self.hand_out(key, entry, true, left, &mut changes)
                 }
                 Item::Status { key } => {
-                    // Most of what happens in a session leaves its status as it is.
+                    // Most events in a session leave its status unchanged.
                     let status = self.status(key).map(Box::new);
                     let status = status.filter(|status| self.screen.told.get(&key) != Some(status));
                     if let Some(data) = status {
@@ -132,8 +132,8 @@ impl Engine {
         (changes, !self.screen.outbox.is_empty())
     }
 
-    /// Hands out what is new of an entry, as far as `left` bytes go; how many are left then. Of one whose text only
-    /// grows the text is not repeated; with `again` the entry itself follows it.
+    /// Hands out what is new of an entry, up to `left` bytes; returns how many are left then. A growing text is
+    /// not repeated; with `again` the entry itself follows.
     fn hand_out(
         &mut self,
         key: Key,
@@ -185,7 +185,7 @@ impl Engine {
             }
             (true, false) => {
                 let mut view = entry_view(found, text, Depth::Preview);
-                // The rest comes as appends, and then the entry again as what it is.
+                // The rest comes as appends, then the entry again.
                 view.done &= rest.is_none();
                 changes.push(Change::Entry {
                     key,
@@ -221,7 +221,7 @@ impl Engine {
             News::Decided { id, key, how } => Change::Decided { key, id, how },
             News::Withdrawn { id } => Change::Withdrawn { id },
             News::Editor { id, op } => {
-                // Taken back before the editor heard of it.
+                // Withdrawn before the editor got it.
                 let call = self.editor.get(id)?;
                 let (key, real) = (call.key, call.real.clone());
                 let request = EditorRequest { op, real };
@@ -253,8 +253,8 @@ impl Engine {
         })
     }
 
-    /// Hands out the whole conversation again, from its beginning, for a buffer that is empty. What the editor has not
-    /// heard yet comes as a part of it, and not a second time.
+    /// Hands out the whole conversation again, for an empty buffer. Pending changes become part of it and are
+    /// not repeated.
     pub fn retell(&mut self, key: Key) {
         self.note_changes();
         self.screen.outbox.forget_entries(key);
@@ -270,7 +270,8 @@ impl Engine {
     }
 }
 
-/// The text from `from` on, at most `max` bytes of it, cut after a line or else between characters; where the rest begins.
+/// The text from `from` on, at most `max` bytes, cut after a line or else between characters; and where the
+/// rest starts.
 fn piece(text: &str, from: usize, max: usize) -> (&str, Option<usize>) {
     let text_from = text.get(from..).unwrap_or_default();
     if text_from.len() <= max.max(1) {

@@ -226,7 +226,7 @@ impl Engine {
         )
     }
 
-    /// The private keys in the texts of its diffs: a diff shows a part of one, without what tells that it is a key.
+    /// The private keys in its diffs: a diff shows only part of a key, without the lines that identify it.
     pub fn keys_in_diffs(&self, key: Key) -> Secrets {
         let mut keys = Secrets::default();
         let entries = self.sessions.get(&key);
@@ -254,7 +254,7 @@ impl Engine {
         Some(entry_view(found, found.text.clone(), Depth::Whole))
     }
 
-    /// One entry as far as the editor was told of it, for another buffer that shows it; entries are counted from 1.
+    /// One entry, from 1, as far as it was handed to the editor, for another buffer that shows it.
     pub fn told(&self, key: Key, entry: usize) -> Option<EntryView> {
         let found = self
             .sessions

@@ -1,4 +1,4 @@
-//! What the editor hears: noted while it happens, handed out in pieces, as plain tables.
+//! What the editor gets: collected as it happens, handed out in pieces, as plain tables.
 
 pub mod decision_view;
 pub mod drain;

@@ -1,4 +1,4 @@
-//! What the editor has to hear: it follows from what was changed, or is passed on as it is.
+//! News for the editor: derived from changes of the state, or passed on directly.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ pub enum News {
     },
 }
 
-/// What the editor has yet to hear, and what it knows. Only this room looks inside: nothing else can tell the editor what
+/// Pending news, and what the editor already knows. Private to this room: nothing else can tell the editor what
 /// changed, or forget to.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
@@ -65,19 +65,19 @@ impl Screen {
 }
 
 impl Engine {
-    /// How soon the editor has to hear what is new.
+    /// How soon the editor must be woken.
     pub fn take_wake(&mut self) -> Wake {
         self.note_changes();
         self.screen.outbox.take_wake()
     }
 
-    /// Passes something on to the editor, after what happened before it.
+    /// Passes something on to the editor, after everything before it.
     pub(crate) fn push(&mut self, news: News, wake: Wake) {
         self.note_changes();
         self.screen.outbox.push(news, wake);
     }
 
-    /// Puts down what the editor has to hear: it follows from what was changed, and from nothing else.
+    /// Queues news for everything that changed.
     pub(crate) fn note_changes(&mut self) {
         for key in self.sessions.take_touched() {
             let session = self.sessions.get_unseen(&key);
@@ -102,7 +102,7 @@ impl Engine {
         }
     }
 
-    /// Says something to the user at once.
+    /// Shows a message to the user immediately.
     pub(crate) fn tell(&mut self, key: Key, level: &'static str, message: String) {
         let message = text::message(message);
         self.push(
@@ -127,18 +127,18 @@ impl Engine {
         self.push(News::Event { key, name, data }, Wake::Soon);
     }
 
-    /// The number of a result that is to come.
+    /// Reserves the number of a later result.
     pub fn promise(&mut self) -> ResultId {
         self.screen.last_result.advance()
     }
 
-    /// The result is there.
+    /// Delivers a reserved result without a value.
     pub fn keep_promise(&mut self, id: ResultId, result: Result<(), String>) {
         let result = result.map(|()| Value::Bool(true));
         self.push(News::Result { id, result }, Wake::Now);
     }
 
-    /// What came of something that was promised.
+    /// Delivers a reserved result.
     pub fn tell_result(&mut self, id: ResultId, result: Result<Value, String>) {
         self.push(News::Result { id, result }, Wake::Now);
     }

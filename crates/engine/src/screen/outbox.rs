@@ -1,7 +1,7 @@
-//! What the editor has yet to hear: changes merged while they wait, handed out in order and in bounded pieces.
+//! Pending news for the editor: changes are merged while they wait, handed out in order and in bounded pieces.
 //!
-//! The outbox holds what changed, not copies of it. Text is read from the transcript when it is handed
-//! out, so a thousand chunks that arrive between two frames cost one append.
+//! The outbox holds what changed, not copies of it. Text is read from the transcript when it is handed out, so
+//! a thousand chunks that arrive between two frames cost one append.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -28,7 +28,7 @@ pub enum Wake {
     None,
     /// With the next frame.
     Soon,
-    /// At once: the user waits.
+    /// Immediately: the user is waiting.
     Now,
 }
 
@@ -36,7 +36,7 @@ pub enum Wake {
 #[derive(Debug)]
 pub struct Outbox<E> {
     items: VecDeque<Item<E>>,
-    /// Entries that already have an item in the box, and whether it has to draw them again.
+    /// Entries that already have an item in the box, and whether they must be redrawn.
     waiting: HashMap<(Key, usize), bool>,
     statuses: HashSet<Key>,
     wake: Wake,
@@ -66,7 +66,7 @@ impl<E> Outbox<E> {
     /// `entry` is new or has to be drawn again.
     pub(super) fn entry(&mut self, key: Key, entry: usize) {
         self.wake = self.wake.max(Wake::Soon);
-        // Drawing it again shows what was appended as well: a waiting append turns into this.
+        // A redraw includes appended text: a pending append becomes a redraw.
         if self.waiting.insert((key, entry), true).is_none() {
             self.items.push_back(Item::Entry { key, entry });
         }
@@ -106,13 +106,13 @@ impl<E> Outbox<E> {
         }
     }
 
-    /// What is left of an entry after a first piece was handed out: it stays the oldest.
+    /// The rest of an entry after its first piece was handed out stays the oldest item.
     pub(super) fn put_back(&mut self, key: Key, entry: usize, again: bool) {
         self.waiting.insert((key, entry), again);
         self.items.push_front(Item::Append { key, entry });
     }
 
-    /// Nothing of a session's entries is to be handed out any more.
+    /// Drops the pending entries of a session.
     pub(super) fn forget_entries(&mut self, key: Key) {
         self.items.retain(|item| {
             !matches!(item, Item::Append { key: of, .. } | Item::Entry { key: of, .. } if *of == key)

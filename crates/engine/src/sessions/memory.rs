@@ -1,5 +1,5 @@
-//! What is to be remembered on disk: it follows from what was changed, as what the screen hears does, and is handed out
-//! in bounded pieces to the thread that writes. And what was remembered, brought back.
+//! What is to be stored: derived from changes of the state, like the screen's news, and handed to the writer
+//! thread in bounded pieces. Also restores stored conversations.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,26 +14,26 @@ use crate::sessions::stored;
 use crate::sessions::transcript::{Touched, Transcript};
 use crate::text::label;
 
-/// So many bytes, or entries, are handed out at once: copying them holds the lock.
+/// The most bytes, and entries, handed out at once: copying them holds the lock.
 const BATCH_BYTES: usize = 256 * 1024;
 const BATCH_ENTRIES: usize = 200;
-/// Of the first prompt, so many characters name a conversation.
+/// A conversation is titled with this many characters of its first prompt.
 const TITLE_CHARS: usize = 80;
-/// So much of an old conversation is attached to the first prompt of a new session.
+/// The most of an old conversation that is attached to the first prompt of a new session.
 pub const CARRY_BYTES: usize = 32 * 1024;
-/// Of one entry, so much.
+/// The most of one of its entries.
 const CARRY_ENTRY_BYTES: usize = 4 * 1024;
 
-/// What the thread that writes has yet to hear.
+/// Pending news for the writer thread.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Anything is remembered at all.
+    /// Whether conversations are stored at all.
     on: bool,
-    /// What is stored can be asked for.
+    /// Whether stored conversations can be requested.
     recalls: bool,
-    /// Something changed since it was told.
+    /// Something changed since the last notification.
     fresh: bool,
-    /// It was told that there is something.
+    /// The thread was notified.
     asked: bool,
     changed: BTreeMap<Key, Changed>,
     /// What was handed out last of each session.
@@ -89,9 +89,9 @@ pub struct Noted {
     pub about: Option<About>,
     /// Entries in their order.
     pub entries: Vec<(usize, Piece)>,
-    /// A turn is over: this has to last.
+    /// A turn is over: sync to disk.
     pub sync: bool,
-    /// It was closed: nothing more comes.
+    /// It was closed: this is the last of it.
     pub closed: bool,
 }
 
@@ -104,7 +104,7 @@ pub enum Piece {
     Text(String),
 }
 
-/// A chat of Cursor's terminal: only the headless mode goes on with it, and only in its own directory.
+/// A chat of Cursor's terminal: only the headless mode can continue it, and only in its own directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terminal {
     /// It belongs to the session's directory.
@@ -113,7 +113,7 @@ pub struct Terminal {
     pub cwd: Option<String>,
 }
 
-/// A conversation that was brought back.
+/// A restored conversation.
 #[derive(Debug, Default)]
 pub struct Recalled {
     /// What was said.
@@ -122,7 +122,7 @@ pub struct Recalled {
     pub title: Option<String>,
     /// What the user calls it.
     pub name: Option<String>,
-    /// Its file is written on; otherwise it is not ours, or another Neovim has it.
+    /// Its file is appended to; otherwise it is not ours, or another Neovim has it open.
     pub goes_on: bool,
     /// It is a chat of Cursor's terminal.
     pub terminal: Option<Terminal>,
@@ -161,7 +161,7 @@ impl Memory {
         }
     }
 
-    /// Whether the thread that writes is to be told.
+    /// Whether to notify the writer thread.
     pub(crate) fn asks(&mut self) -> bool {
         if self.asked || !std::mem::take(&mut self.fresh) {
             return false;
@@ -170,7 +170,7 @@ impl Memory {
         true
     }
 
-    /// Keeps a closed session until all of it was handed out.
+    /// Keeps a closed session until all of it is handed out.
     pub(crate) fn keep(&mut self, session: Session) {
         if self.on {
             self.fresh = true;
@@ -189,7 +189,7 @@ impl Engine {
             self.memory.changed.clear();
             self.memory.leaving.clear();
         } else if !was {
-            // Of what is open already, nothing was written.
+            // Nothing of the open sessions has been written yet.
             let open: Vec<Key> = self.sessions.keys().copied().collect();
             for key in open {
                 self.remember_again(key);
@@ -197,19 +197,19 @@ impl Engine {
         }
     }
 
-    /// Hands out all of a session once more: nothing of it is written, or its file is lost.
+    /// Hands out all of a session again: none of it is written, or its file is lost.
     pub fn remember_again(&mut self, key: Key) {
         if let Some(session) = self.sessions.get(&key) {
             let count = session.transcript.entries().len();
             let touched: Vec<Touched> = (0..count).map(Touched::Entry).collect();
             self.memory.told.remove(&key);
-            // What was said has to last there as well.
+            // The turns must be synced there as well.
             self.memory.ended.remove(&key);
             self.memory.note(key, &touched);
         }
     }
 
-    /// The oldest news, and whether there are more. Tool calls that are `busy` are left for later while they run.
+    /// The oldest news, and whether there are more. Running tool calls in `busy` are left for later.
     pub fn take_memory(&mut self, busy: &HashSet<(Key, usize)>) -> (Vec<Noted>, bool) {
         self.note_changes();
         let mut memory = std::mem::take(&mut self.memory);
@@ -224,7 +224,7 @@ impl Engine {
             let closed = memory.leaving.contains_key(&key);
             let session = memory.leaving.get(&key).or_else(|| self.sessions.get(&key));
             let Some(session) = session.filter(|session| session.is_remembered()) else {
-                // Nothing was said in it yet.
+                // It is still empty.
                 if closed || session.is_none() {
                     memory.leaving.remove(&key);
                 } else if !changed.entries.is_empty() {
@@ -286,7 +286,7 @@ impl Engine {
                 changed.entries.append(&mut waiting);
                 memory.changed.insert(key, changed);
             } else if runs {
-                // Its end is to be noticed.
+                // Its end must be noticed.
                 changed.entries = waiting;
                 again.insert(key, changed);
             }
@@ -362,14 +362,14 @@ impl Engine {
         }
     }
 
-    /// Something about what is remembered that the user has to know.
+    /// Tells the user about a problem with storing.
     pub fn on_memory_trouble(&mut self, message: String) {
         if let Some(key) = self.sessions.keys().next_back().copied() {
             self.tell(key, "warn", message);
         }
     }
 
-    /// Gives a session a name of the user's; an empty one takes it back. Whether there is such a session.
+    /// Sets the user's name for a session; an empty one removes it. Returns whether there is such a session.
     pub fn rename(&mut self, id: &str, name: &str) -> bool {
         let mut all = self.sessions.values();
         let Some(key) = all.find(|session| session.is_called(id)).map(|s| s.key) else {
@@ -391,7 +391,7 @@ impl Engine {
         open.flat_map(|session| {
             let loading = session.wanted.load.clone();
             let id = session.session_id.as_ref().map(|id| id.as_str().to_owned());
-            // One that takes the place of another is that one, until something is said in it.
+            // A replacement session counts as the old one until its first turn.
             let old = session.known_as.clone().filter(|_| session.turns == 0);
             let ids = id.or(loading).into_iter().chain(old);
             ids.map(|id| (id, (session.key, session.shown_title())))
@@ -399,14 +399,14 @@ impl Engine {
         .collect()
     }
 
-    /// The old conversation is to be attached to the next prompt: the agent does not know it.
+    /// Attaches the old conversation to the next prompt: the agent does not know it.
     pub(crate) fn carry_over(&mut self, key: Key) {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.carry = session.transcript.carried(CARRY_BYTES);
         }
     }
 
-    /// It is not to be attached after all.
+    /// Does not attach it after all.
     pub fn drop_carry(&mut self, key: Key) -> Result<(), Error> {
         self.session(key)?;
         let session = self.sessions.get_mut(&key);
@@ -416,7 +416,7 @@ impl Engine {
         }
     }
 
-    /// What the agent said of an old conversation was compared with what is stored.
+    /// Merges the agent's replay with what is stored.
     pub(crate) fn reconcile(&mut self, key: Key) {
         let now = self.now().wall_ms;
         let Some(session) = self.sessions.get_mut(&key) else {
@@ -428,7 +428,7 @@ impl Engine {
         replay.end_turn(now);
         let restored = session.restored;
         let from = super::reconcile::take_news(&mut session.transcript, restored, replay);
-        // It may go on, and is compared again then.
+        // The replay may go on; then it is compared again.
         session.restored = session.transcript.entries().len();
         session.late = false;
         // Long diffs were not compared while it was not known whether they are news.
@@ -498,7 +498,7 @@ impl Transcript {
         })
     }
 
-    /// The end of the conversation as text for another session, at most so long; None when nothing was said.
+    /// The end of the conversation as text for another session, at most `max_bytes`; None if it is empty.
     pub fn carried(&self, max_bytes: usize) -> Option<Carry> {
         let part = |entry: &Entry| {
             let who = match &entry.body {

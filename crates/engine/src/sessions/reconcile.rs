@@ -7,13 +7,13 @@ use crate::secrets::MASK;
 use crate::sessions::entry::{Body, Entry};
 use crate::sessions::transcript::Transcript;
 
-/// So much of a prompt has to be the same.
+/// How many characters of a prompt must match.
 const SAME_CHARS: usize = 200;
-/// A shorter prompt is not looked for inside another.
+/// Shorter prompts are not searched for inside others.
 const INNER_CHARS: usize = 8;
-/// A prompt is looked for in so many turns; in those behind only the very same.
+/// How many turns are searched for a similar prompt; beyond them only for an identical one.
 const NEAR_TURNS: usize = 16;
-/// By so many characters of an answer a turn is known, or the place where an answer went on.
+/// How many characters of an answer identify a turn, or the place where an answer continued.
 const ANSWER_CHARS: usize = 24;
 
 /// Takes over what is new in a replay; the number of the first entry that was added.

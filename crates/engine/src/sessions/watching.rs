@@ -1,4 +1,5 @@
-//! What the review hears of a session, and what comes of it: turns, calls that name files, edits, commands.
+//! What is reported to the review about a session, and its reports back: turns, calls that name files, edits,
+//! commands.
 
 use std::path::PathBuf;
 
@@ -17,14 +18,14 @@ use crate::tools::tool_call::{Content, ToolCall};
 /// Of a prompt, this much names its checkpoint.
 const PROMPT_CHARS: usize = 200;
 
-/// Something for the review to hear, before anything else happens.
+/// Something to report to the review, before anything else happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {
     /// What.
     pub job: Job,
-    /// What is written to this process from now on waits until the review is done with it.
+    /// Writes to this process are held back until the review has processed it.
     pub hold: Option<Proc>,
-    /// What the agent says next is heard when the review is done with it.
+    /// Reading from the agent pauses until the review has processed it.
     pub first: bool,
 }
 
@@ -72,7 +73,7 @@ pub enum Job {
         /// The turn.
         author: Author,
     },
-    /// A call ended that was to change files and does not say that it did.
+    /// A call ended that should have changed files but does not say that it did.
     Doubted {
         /// The turn.
         author: Author,
@@ -172,14 +173,14 @@ pub struct Point {
     pub at_ms: u64,
 }
 
-/// What the review has yet to hear. Only this file looks inside.
+/// Pending reports for the review. Private to this file.
 #[derive(Debug, Default)]
 pub(crate) struct Watching {
     unheard: Vec<Watched>,
 }
 
 impl Engine {
-    /// What the review has to hear, in order.
+    /// The reports for the review, in order.
     pub fn take_watched(&mut self) -> Vec<Watched> {
         std::mem::take(&mut self.watching.unheard)
     }
@@ -192,7 +193,7 @@ impl Engine {
         });
     }
 
-    /// A turn is about to begin: files are kept as they are, then the prompt is sent.
+    /// A turn is about to start: files are snapshotted, then the prompt is sent.
     pub(crate) fn watch_turn(&mut self, key: Key, turn: u64, prompt: &str, open: Vec<String>) {
         let at_ms = self.now().wall_ms;
         let Some(session) = self.sessions.get(&key) else {
@@ -228,7 +229,7 @@ impl Engine {
         self.watch(Job::TurnEnded { author });
     }
 
-    /// A call has news: the files it names are kept as they are, before it changes them.
+    /// A call has news: the files it names are snapshotted before it changes them.
     pub(crate) fn watch_call(&mut self, key: Key, at: usize, known: &[String]) {
         let Some((session, tool)) = self.call(key, at) else {
             return;
@@ -269,7 +270,8 @@ impl Engine {
         self.watch(Job::CommandEnded { author });
     }
 
-    /// A call ended that was to change files: whether it did is looked up, before anything else is heard.
+    /// A call ended that should have changed files: the review checks whether it did, before anything else is
+    /// processed.
     pub(crate) fn watch_doubt(&mut self, key: Key, doubt: Doubt) {
         let author = self.author(key);
         self.watching.unheard.push(Watched {
@@ -279,7 +281,7 @@ impl Engine {
         });
     }
 
-    /// A call that is at work now, not one that is told again.
+    /// A call that is running now, not a replayed one.
     fn call(&self, key: Key, at: usize) -> Option<(&Session, &ToolCall)> {
         let session = self.sessions.get(&key)?;
         let tool = session.transcript.get(at)?.tool()?;

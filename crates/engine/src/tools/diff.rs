@@ -39,7 +39,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// The texts begin so many lines below the start of their file.
+    /// Shifts line numbers: the texts start this many lines into their file.
     pub fn shift(&mut self, lines: usize) {
         for hunk in &mut self.hunks {
             hunk.old += lines;
@@ -48,10 +48,11 @@ impl Diff {
     }
 }
 
-/// How many lines of a file stand above a part of it that was, or is yet to be, replaced.
+/// How many lines of a file are above a part of it that was, or is yet to be, replaced.
 ///
-/// Agents whose tool replaces a text (Claude, opencode) send that text and its replacement, not the whole file. Of
-/// several places the one nearest to the line the agent said is meant, or the first one where the old text stands.
+/// Agents whose tool replaces a text (Claude, opencode) send that text and its replacement, not the whole file.
+/// If it occurs several times, the one nearest to the agent's line counts, or the first one where the old text
+/// is.
 pub fn lines_above(file: &str, old: &str, new: &str, near: Option<u32>) -> usize {
     let places = |part: &str| {
         let part = part.to_owned();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of changed text compared word by word in one diff. What lies behind is marked line by line only.
+/// Bytes of changed text compared word by word per diff. The rest is marked by line only.
 pub const BUDGET: usize = 256 * 1024;
 
 /// By line of a hunk, from 1: the bytes that the other side does not have.

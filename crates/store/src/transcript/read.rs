@@ -10,15 +10,15 @@ use serde_json::Value;
 use super::record::{self, Growth, Piece, Record};
 use super::{Error, MAX_FILE_BYTES, Meta, VERSION, at};
 
-/// How much of a file's end is looked through for what is known of the conversation.
+/// How much of the end of a file is searched for the metadata.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// And how much at most, where that does not say.
+/// And the most, if it is not found there.
 const MAX_TAIL_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A whole conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// What is known of it.
+    /// The metadata.
     pub meta: Meta,
     /// Its entries, each as it stands; None where a damaged record left a gap.
     pub entries: Vec<Option<Kept>>,
@@ -26,7 +26,7 @@ pub struct Contents {
     pub torn: bool,
     /// How many stretches of the file are damaged beside that.
     pub damaged: usize,
-    /// So many bytes of the file are whole, up to the record that was cut off.
+    /// The length of the intact part, up to the truncated record.
     pub whole_bytes: usize,
 }
 
@@ -87,7 +87,7 @@ fn grow(text: &mut String, growth: &Growth) {
     text.push_str(&growth.more);
 }
 
-/// Reads a conversation, whoever writes to it.
+/// Reads a conversation, even while another process writes it.
 pub fn read(path: &Path) -> Result<Contents, Error> {
     contents(path, &bytes(path)?)
 }
@@ -188,7 +188,7 @@ pub(super) fn check_version(path: &Path, bytes: &[u8], pieces: &[Piece]) -> Resu
     }
 }
 
-/// What is known of a conversation, from the beginning and the end of its file alone where that is enough.
+/// The metadata of a conversation, read only from the beginning and the end of its file where possible.
 pub fn meta(path: &Path) -> Result<Meta, Error> {
     let fail = at(path);
     let mut file = File::open(path).map_err(fail)?;

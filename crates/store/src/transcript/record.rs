@@ -24,7 +24,7 @@ pub enum Piece {
 pub enum Record<'a> {
     /// The first: which layout this is.
     Version(u32),
-    /// What is known of the conversation, all of it.
+    /// All metadata of the conversation.
     Meta(Box<Meta>),
     /// An entry as it stands, counted from 0; its JSON.
     Entry(usize, &'a [u8]),
@@ -39,15 +39,15 @@ pub enum Record<'a> {
 /// How a text inside an entry changed: a longer one is not written again for what was added to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Growth {
-    /// Where it is, a JSON pointer.
+    /// Its location, a JSON pointer.
     pub place: String,
-    /// So many bytes at its beginning are gone.
+    /// How many leading bytes are gone.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gone: usize,
-    /// Of the rest, so many bytes stay; None where all do.
+    /// How many bytes of the rest stay; None: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<usize>,
-    /// What was added to its end.
+    /// The text added at the end.
     pub more: String,
 }
 
@@ -56,7 +56,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// A record as it is written.
+/// A record as written to disk.
 pub fn frame(json: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(json.len() + FRAME_BYTES + 1);
     line.resize(FRAME_BYTES, b' ');
@@ -80,7 +80,7 @@ pub fn version(version: u32) -> Vec<u8> {
     frame(format!("{{\"version\":{version}}}").as_bytes())
 }
 
-/// A record of what is known of the conversation.
+/// A metadata record.
 pub fn meta(meta: &Meta) -> Vec<u8> {
     tagged("meta", meta)
 }
@@ -96,7 +96,7 @@ pub fn entry(number: usize, json: &[u8]) -> Vec<u8> {
     framed(line)
 }
 
-/// The same of an entry that is not spelled out yet and takes about so many bytes: it is not copied.
+/// The same for an entry that is not serialized yet and takes about `bytes` bytes: avoids a copy.
 pub fn entry_of(number: usize, value: &impl Serialize, bytes: usize) -> Vec<u8> {
     let begin = format!("{{\"entry\":[{number},");
     let mut line = Vec::with_capacity(bytes + begin.len() + FRAME_BYTES + 3);

@@ -17,7 +17,7 @@ pub const MAX_HITS_EACH: usize = 200;
 pub const MAX_HITS: usize = 5_000;
 /// A longer line is cut, around what was found.
 const LINE_BYTES: usize = 400;
-/// At most so many threads read.
+/// Number of reader threads.
 const THREADS: usize = 4;
 
 /// A line that holds the text.
@@ -46,7 +46,7 @@ pub type TextOf = dyn Fn(&[u8], &str) -> Option<String> + Sync;
 /// Which of the conversations was looked through, and what that gave.
 type Looked = (usize, Result<Vec<Hit>, Error>);
 
-/// What is looked for. Without a capital letter in it, case does not matter.
+/// The text to search for. Without a capital letter, case is ignored.
 #[derive(Debug)]
 pub struct Needle {
     text: String,

@@ -14,7 +14,7 @@ use super::{Error, Meta, at, read, record};
 
 /// How the files end.
 const ENDING: &str = "chat";
-/// So much of a workspace's path is in its directory's name, for people.
+/// How many characters of a workspace's path appear in its directory's name, for readability.
 const SLUG_CHARS: usize = 60;
 
 /// Where conversations are.
@@ -23,12 +23,12 @@ pub struct Shelf {
     root: PathBuf,
 }
 
-/// A conversation that is there.
+/// A stored conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// Its file.
     pub path: PathBuf,
-    /// What is known of it.
+    /// Its metadata.
     pub meta: Meta,
 }
 

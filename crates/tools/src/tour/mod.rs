@@ -233,7 +233,7 @@ fn first_text(params: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// What came along with the prompt, in words.
+/// The attachments of the prompt, in words.
 fn sent_along(params: &Value) -> String {
     let blocks = params["prompt"].as_array().into_iter().flatten();
     let named: Vec<String> = blocks
@@ -253,7 +253,7 @@ fn sent_along(params: &Value) -> String {
 /// How fast the tour goes.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// By what the pauses are divided; none when there are to be no pauses.
+    /// Divides the pauses; None: no pauses.
     speed: Option<f64>,
 }
 

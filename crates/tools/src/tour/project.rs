@@ -79,7 +79,7 @@ pub enum Edit {
     /// Every rewrite was made before; these take them back.
     Back(Vec<Change>),
     New(Vec<Change>),
-    /// The files are there, their text is not the tour's.
+    /// The files exist, but their text is not the tour's.
     Unknown,
 }
 

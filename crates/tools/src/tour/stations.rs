@@ -14,7 +14,7 @@ use crate::cursor;
 /// The welcome shows this much of a file.
 const SHOWN_LINES: usize = 10;
 
-/// So many paragraphs are long enough to be stopped.
+/// Enough paragraphs to give time to cancel.
 const LONG_PARAGRAPHS: usize = 60;
 
 /// The option that makes a permission a question, and leaves it out.
@@ -422,7 +422,7 @@ async fn long(turn: &Turn) -> Played {
     for number in 1..=LONG_PARAGRAPHS {
         turn.say_literally(&format!("{number}. {}", texts::LONG_PARAGRAPH))
             .await?;
-        // Long also where it is not watched: the tests have to have the time to cancel it.
+        // Slow even without pauses: the tests need time to cancel it.
         turn.breathe().await?;
     }
     turn.say(texts::LONG_END).await

@@ -42,7 +42,7 @@ pub struct Turn {
     pub cancelled: watch::Receiver<bool>,
 }
 
-/// What came of a permission.
+/// The outcome of a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     Once,
