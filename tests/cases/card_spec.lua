@@ -57,12 +57,6 @@ local function expect_in_column(nvim)
   T.eq(widest, room.right - room.left, "as wide as the column")
 end
 
----@param nvim harness.Child
----@return boolean
-local function in_card(nvim)
-  return nvim:lua("return vim.bo.filetype == 'cursoragent-decision' and vim.api.nvim_win_get_config(0).relative ~= ''")
-end
-
 local LONG =
   "explain integration nocapture parser commas trailing documentation everything and some more words after these"
 
@@ -91,7 +85,7 @@ for _, size in ipairs({ { 80, 24 }, { 120, 36 }, { 200, 50 } }) do
       end
       nvim:keys(":CursorAgent decisions<CR>")
       nvim:wait(function()
-        return in_card(nvim)
+        return nvim:in_card()
       end, "the card")
       nvim:wait_screen("a Allow once")
       expect_in_column(nvim)
@@ -158,7 +152,7 @@ for _, size in ipairs({ { 80, 24 }, { 120, 40 } }) do
       check("waiting")
       nvim:keys("gd")
       nvim:wait(function()
-        return in_card(nvim)
+        return nvim:in_card()
       end, "the card")
       nvim:wait_screen("a Allow once")
       check("entered")

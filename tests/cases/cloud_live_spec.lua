@@ -3,43 +3,7 @@
 local T = require("harness")
 local Cloud = require("harness.cloud")
 
-local OPTS = { width = 120, height = 30, deadline_ms = 90000 }
-local KEY = "key_planted_0123456789abcdef"
-
----Runs a case with a fake of its own.
----@param name string
----@param args string[] of the fake
----@param run fun(nvim: harness.Child, cloud: harness.Cloud)
----@param opts? harness.CaseOptions
-local function case(name, args, run, opts)
-  T.case(name, vim.tbl_extend("force", OPTS, opts or {}), function(nvim)
-    local cloud = Cloud.start(T.root, vim.list_extend({ "--key", KEY }, args))
-    nvim:use(T.agent({ turns = {} }), { cloud = { url = cloud.url, api_key = KEY } })
-    local ok, why = xpcall(run, debug.traceback, nvim, cloud)
-    cloud:stop()
-    if not ok then
-      error(why, 0)
-    end
-  end)
-end
-
----@param nvim harness.Child
----@param text string
-local function expect_message(nvim, text)
-  nvim:wait(function()
-    return nvim:messages():gsub("\n", ""):find(text, 1, true)
-  end, ("the message %q"):format(text))
-end
-
----@param cloud harness.Cloud
----@param method string
----@param ending string
----@return table[]
-local function asked(cloud, method, ending)
-  return vim.tbl_filter(function(one)
-    return one.method == method and vim.endswith(one.path, ending)
-  end, cloud:tell().requests)
-end
+local case, KEY = Cloud.case, Cloud.KEY
 
 ---Asks the API as another program would.
 ---@param cloud harness.Cloud
@@ -87,10 +51,10 @@ case(
     nvim:wait(function()
       return nvim:lua("return require('cursor_agent').status().queued") == 1
     end, "the prompt to wait")
-    T.eq(#asked(cloud, "POST", "/runs"), 0)
+    T.eq(#cloud:asked("POST", "/runs"), 0)
     nvim:cmd("CursorAgent cancel")
     nvim:wait(function()
-      return #asked(cloud, "POST", "/cancel") == 1 and #asked(cloud, "POST", "/runs") == 1
+      return #cloud:asked("POST", "/cancel") == 1 and #cloud:asked("POST", "/runs") == 1
     end, "the run to be stopped, and the prompt to be sent")
     nvim:wait_screen("Lists accept a trailing comma now.")
     nvim:wait_state("idle")
@@ -114,12 +78,12 @@ case("a run goes on when its chat is closed and when Neovim quits", { "--agents"
   nvim:wait_state("idle")
   nvim:prompt("hang on")
   nvim:wait(function()
-    return #asked(cloud, "POST", "/runs") == 1 and #nvim:texts("tool") == 6
+    return #cloud:asked("POST", "/runs") == 1 and #nvim:texts("tool") == 6
   end, "the run")
   nvim:quit("qa!")
   nvim:wait_exit()
   vim.wait(500)
-  T.eq(#asked(cloud, "POST", "/cancel"), 0)
+  T.eq(#cloud:asked("POST", "/cancel"), 0)
 end)
 
 case("what is asked elsewhere is in the conversation that is open", { "--agents", "2" }, function(nvim, cloud)
@@ -139,7 +103,7 @@ case("what is asked elsewhere is in the conversation that is open", { "--agents"
   nvim:cmd("CursorAgent cloud")
   nvim:wait_screen("1 finished")
   nvim:keys("/Docs audit<CR>fhang on<CR>")
-  expect_message(nvim, "sent to “Docs audit”")
+  nvim:wait_message("sent to “Docs audit”")
   nvim:wait(function()
     return nvim:texts("user")[3] == "hang on"
   end, "the follow-up by key")
@@ -152,7 +116,7 @@ case("what is asked elsewhere is in the conversation that is open", { "--agents"
     return nvim:texts("user")[4] == "From the phone"
   end, "what was asked elsewhere")
   nvim:wait_state("idle")
-  T.eq(#asked(cloud, "POST", "/runs"), 3)
+  T.eq(#cloud:asked("POST", "/runs"), 3)
 end)
 
 case("an end is told once, whether or not the conversation is open", { "--pace", "90" }, function(nvim)
@@ -167,10 +131,10 @@ case("an end is told once, whether or not the conversation is open", { "--pace",
     return select(2, said:gsub("finished", ""))
   end
   nvim:cmd("CursorAgent cloud new Fix the parser")
-  expect_message(nvim, "“Fix the parser” finished")
+  nvim:wait_message("“Fix the parser” finished")
   T.eq(ends(), 1)
   nvim:cmd("CursorAgent cloud new Fix the lexer")
-  expect_message(nvim, "“Fix the lexer” started")
+  nvim:wait_message("“Fix the lexer” started")
   local id = nvim:lua("return require('cursor_agent.cloud.dashboard').list()[1].id")
   nvim:cmd("CursorAgent cloud open " .. id)
   nvim:wait_state("running")
@@ -243,7 +207,7 @@ case("what was typed for a new agent stays until it is sent", {}, function(nvim,
   nvim:keys("GAA long story<Esc>")
   nvim:cmd("wincmd p")
   nvim:cmd("CursorAgent cloud new")
-  expect_message(nvim, "this was not sent yet")
+  nvim:wait_message("this was not sent yet")
   T.contains(table.concat(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), "\n"), "A long story")
   T.eq(#cloud:tell().agents, 0)
 end)
@@ -254,7 +218,7 @@ case("an agent works on the project of the file, where `workspace.root` says so"
   nvim:cmd("edit a.lua")
   nvim:cmd("cd " .. nvim.dir)
   nvim:cmd("CursorAgent cloud new hang")
-  expect_message(nvim, "a cloud agent needs a repository")
+  nvim:wait_message("a cloud agent needs a repository")
   nvim:lua(
     "require('cursor_agent').setup({ workspace = { root = 'git' }, cloud = { url = ..., api_key = select(2, ...) } })",
     cloud.url,
@@ -263,42 +227,37 @@ case("an agent works on the project of the file, where `workspace.root` says so"
   nvim:keys(":CursorAgent cloud new hang<CR>")
   nvim:wait_screen("github.com/acme/app")
   nvim:keys("y")
-  expect_message(nvim, "started on acme/app")
+  nvim:wait_message("started on acme/app")
 end, { files = { ["a.lua"] = "local a\n" } })
 
 case("a branch that was pushed since the agents were listed is compared", {}, function(nvim, cloud)
-  local function git(dir, ...)
-    local identity = { "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main" }
-    local result = vim.system(vim.list_extend({ "git", "-C", dir, unpack(identity) }, { ... }), { text = true }):wait()
-    T.eq(result.code, 0, result.stderr)
-  end
   local remote = nvim.dir .. "/acme/app.git"
   vim.fn.mkdir(remote, "p")
-  git(remote, "init", "--quiet", "--bare")
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", remote)
-  git(nvim.work, "add", "a.lua")
-  git(nvim.work, "commit", "--quiet", "-m", "first")
-  git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
+  T.git(remote, "init", "--quiet", "--bare")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", remote)
+  T.git(nvim.work, "add", "a.lua")
+  T.git(nvim.work, "commit", "--quiet", "-m", "first")
+  T.git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
   elsewhere(cloud, "create", { text = "fail", repo = remote, ref = "main" })
   nvim:cmd("CursorAgent cloud")
   nvim:wait_screen("1 error")
   local id = cloud:tell().agents[1].id
   elsewhere(cloud, "follow", { id = id, text = "Rename it" })
   local branch = "cursor/fail-1e0"
-  git(nvim.work, "push", "--quiet", "origin", "HEAD:refs/heads/" .. branch)
+  T.git(nvim.work, "push", "--quiet", "origin", "HEAD:refs/heads/" .. branch)
   nvim:wait(function()
     nvim:keys("d")
     return nvim:messages():gsub("\n", ""):find(branch .. " has no changes against main", 1, true)
   end, "the branch of the newest run")
   -- A branch of that name with commits of the user's own stays what it is.
-  git(nvim.work, "switch", "--quiet", "-c", branch)
-  git(nvim.work, "commit", "--quiet", "--allow-empty", "-m", "mine")
-  git(nvim.work, "push", "--quiet", "origin", "HEAD:refs/heads/kept")
-  git(nvim.work, "switch", "--quiet", "main")
-  git(nvim.work, "commit", "--quiet", "--allow-empty", "-m", "the agent's")
-  git(nvim.work, "push", "--quiet", "origin", "+HEAD:refs/heads/" .. branch)
+  T.git(nvim.work, "switch", "--quiet", "-c", branch)
+  T.git(nvim.work, "commit", "--quiet", "--allow-empty", "-m", "mine")
+  T.git(nvim.work, "push", "--quiet", "origin", "HEAD:refs/heads/kept")
+  T.git(nvim.work, "switch", "--quiet", "main")
+  T.git(nvim.work, "commit", "--quiet", "--allow-empty", "-m", "the agent's")
+  T.git(nvim.work, "push", "--quiet", "origin", "+HEAD:refs/heads/" .. branch)
   nvim:keys("c")
-  expect_message(nvim, branch .. " is checked out as it was here: it has commits of its own")
-  git(nvim.work, "merge-base", "--is-ancestor", branch, "origin/kept")
+  nvim:wait_message(branch .. " is checked out as it was here: it has commits of its own")
+  T.git(nvim.work, "merge-base", "--is-ancestor", branch, "origin/kept")
 end, { files = { ["a.lua"] = "local a\n" } })

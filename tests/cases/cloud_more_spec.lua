@@ -3,24 +3,14 @@
 local T = require("harness")
 local Cloud = require("harness.cloud")
 
-local OPTS = { width = 120, height = 30, deadline_ms = 90000 }
-local KEY = "key_planted_0123456789abcdef"
+local KEY = Cloud.KEY
 
----Runs a case with a fake of its own.
 ---@param name string
 ---@param args string[] of the fake
 ---@param run fun(nvim: harness.Child, cloud: harness.Cloud)
 ---@param opts? harness.CaseOptions
 local function case(name, args, run, opts)
-  T.case(name, vim.tbl_extend("force", OPTS, opts or {}), function(nvim)
-    local cloud = Cloud.start(T.root, vim.list_extend({ "--key", KEY }, args))
-    nvim:use(T.agent({ turns = {} }), { cloud = { url = cloud.url, api_key = KEY, mcp = true } })
-    local ok, why = xpcall(run, debug.traceback, nvim, cloud)
-    cloud:stop()
-    if not ok then
-      error(why, 0)
-    end
-  end)
+  Cloud.case(name, args, run, opts, { mcp = true })
 end
 
 ---@param nvim harness.Child
@@ -41,14 +31,6 @@ local function wait_lines(nvim, count)
   end, ("%d agents"):format(count))
 end
 
----@param nvim harness.Child
----@param text string
-local function expect_message(nvim, text)
-  nvim:wait(function()
-    return nvim:messages():gsub("\n", ""):find(text, 1, true)
-  end, ("the message %q"):format(text))
-end
-
 ---@param cloud harness.Cloud
 ---@return table[] what was sent to create agents
 local function created(cloud)
@@ -59,15 +41,6 @@ local function created(cloud)
     end
   end
   return list
-end
-
----@param dir string
----@param ... string
-local function git(dir, ...)
-  local identity = { "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main" }
-  local command = vim.list_extend(vim.list_extend({ "git", "-C", dir }, identity), { ... })
-  local result = vim.system(command, { text = true }):wait()
-  T.eq(result.code, 0, result.stderr)
 end
 
 case("deep in the list, refreshing and archiving keep the place", { "--agents", "120" }, function(nvim)
@@ -96,14 +69,14 @@ case("deep in the list, refreshing and archiving keep the place", { "--agents", 
   nvim:wait_screen_without("Loading…")
   T.contains(nvim:lua("return vim.api.nvim_get_current_line()"), "Fix flaky tests 114")
   nvim:keys("A")
-  expect_message(nvim, "“Fix flaky tests 114” was archived")
+  nvim:wait_message("“Fix flaky tests 114” was archived")
   wait_lines(nvim, 119)
   T.contains(nvim:lua("return vim.api.nvim_get_current_line()"), "Docs audit 115")
   -- Those that were archived, and back.
   nvim:keys("z")
   wait_lines(nvim, 120)
   nvim:keys("/114 (arch<CR>A")
-  expect_message(nvim, "was unarchived")
+  nvim:wait_message("was unarchived")
   nvim:wait_screen_without("(archived)")
 end)
 
@@ -114,29 +87,29 @@ case("images are attached, and one line says what is created", {}, function(nvim
   local file = assert(io.open(nvim.work .. "/shot.png", "wb"))
   file:write(png)
   file:close()
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", "git@github.com:acme/app.git")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", "git@github.com:acme/app.git")
   nvim:cmd("CursorAgent cloud new")
   nvim:wait_screen("repository: https://github.com/acme/app")
   nvim:cmd("%s/^images:.*/images: missing.png")
   nvim:keys("GALook at it<Esc><C-s>")
-  expect_message(nvim, "no such image: missing.png")
+  nvim:wait_message("no such image: missing.png")
   nvim:cmd("%s/^images:.*/images: shot.png")
   nvim:cmd("%s/^branch:.*/branch: mine")
   nvim:cmd("%s/^mode:.*/mode: plan")
   nvim:keys("<C-s>")
-  expect_message(nvim, "a branch name cannot be combined with mode `plan`")
+  nvim:wait_message("a branch name cannot be combined with mode `plan`")
   nvim:cmd("%s/^branch:.*/branch:")
   nvim:keys("<C-s>")
   nvim:wait_screen("mode plan · opens a pull request · 1 image")
   T.eq(#created(cloud), 0, "something left before the answer")
   nvim:keys("y")
-  expect_message(nvim, "“Look at it” started on acme/app")
+  nvim:wait_message("“Look at it” started on acme/app")
   -- A prompt mentions one.
   nvim:keys(":CursorAgent cloud new And @shot.png<CR>")
   nvim:wait_screen("· 1 image")
   nvim:keys("y")
-  expect_message(nvim, "“And @shot.png” started on acme/app")
+  nvim:wait_message("“And @shot.png” started on acme/app")
   local sent = created(cloud)
   T.eq(#sent, 2)
   for _, one in ipairs(sent) do
@@ -146,12 +119,12 @@ case("images are attached, and one line says what is created", {}, function(nvim
 end)
 
 case("a question in the middle of a run is told, and stays until it ends", { "--pace", "5" }, function(nvim)
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
   nvim:keys(":CursorAgent cloud new ask me<CR>")
   nvim:wait_screen("[Y]es")
   nvim:keys("y")
-  expect_message(nvim, "cloud agent “ask me” asks: Which store should sessions use?")
+  nvim:wait_message("cloud agent “ask me” asks: Which store should sessions use?")
   T.eq(nvim:lua("return require('cursor_agent').statusline()"), "cloud 1 asking")
   nvim:cmd("CursorAgent cloud")
   nvim:wait_screen("1 asks")
@@ -172,20 +145,20 @@ end)
 case("the branch of an agent is found by whichever remote is its repository", { "--agents", "2" }, function(nvim)
   local remote = nvim.dir .. "/docs.git"
   vim.fn.mkdir(remote, "p")
-  git(remote, "init", "--quiet", "--bare")
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", "https://github.com/ada/docs")
-  git(nvim.work, "remote", "add", "upstream", "https://github.com/acme/docs")
-  git(nvim.work, "config", ("url.%s.insteadOf"):format(remote), "https://github.com/acme/docs")
-  git(nvim.work, "add", "a.lua")
-  git(nvim.work, "commit", "--quiet", "-m", "first")
-  git(nvim.work, "push", "--quiet", "upstream", "HEAD:main")
-  git(nvim.work, "switch", "--quiet", "-c", "cursor/docs-audit-1")
+  T.git(remote, "init", "--quiet", "--bare")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", "https://github.com/ada/docs")
+  T.git(nvim.work, "remote", "add", "upstream", "https://github.com/acme/docs")
+  T.git(nvim.work, "config", ("url.%s.insteadOf"):format(remote), "https://github.com/acme/docs")
+  T.git(nvim.work, "add", "a.lua")
+  T.git(nvim.work, "commit", "--quiet", "-m", "first")
+  T.git(nvim.work, "push", "--quiet", "upstream", "HEAD:main")
+  T.git(nvim.work, "switch", "--quiet", "-c", "cursor/docs-audit-1")
   vim.fn.writefile({ "local renamed" }, nvim.work .. "/a.lua")
-  git(nvim.work, "commit", "--quiet", "-am", "rename")
-  git(nvim.work, "push", "--quiet", "upstream", "HEAD")
-  git(nvim.work, "switch", "--quiet", "main")
-  git(nvim.work, "branch", "--quiet", "-D", "cursor/docs-audit-1")
+  T.git(nvim.work, "commit", "--quiet", "-am", "rename")
+  T.git(nvim.work, "push", "--quiet", "upstream", "HEAD")
+  T.git(nvim.work, "switch", "--quiet", "main")
+  T.git(nvim.work, "branch", "--quiet", "-D", "cursor/docs-audit-1")
   nvim:cmd("edit a.lua")
   nvim:cmd("CursorAgent cloud")
   nvim:wait_screen("PR #481 cursor/docs-audit-1")
@@ -196,10 +169,10 @@ case("the branch of an agent is found by whichever remote is its repository", { 
   nvim:lua("vim.api.nvim_buf_set_lines(vim.fn.bufnr('a.lua'), 0, -1, false, { 'typed' })")
   nvim:cmd("CursorAgent cloud")
   nvim:keys("/Docs audit<CR>c")
-  expect_message(nvim, "a.lua has unsaved changes; nothing was checked out")
+  nvim:wait_message("a.lua has unsaved changes; nothing was checked out")
   nvim:lua("vim.bo[vim.fn.bufnr('a.lua')].modified = false")
   nvim:keys("c")
-  expect_message(nvim, "cursor/docs-audit-1 is checked out")
+  nvim:wait_message("cursor/docs-audit-1 is checked out")
   T.eq(vim.fn.readfile(nvim.work .. "/a.lua"), { "local renamed" })
 end, { files = { ["a.lua"] = "local a\n" } })
 
@@ -242,7 +215,7 @@ end)
 
 case("who the key belongs to, the models and the repositories are shown by command", {}, function(nvim)
   nvim:keys(":CursorAgent cloud me<CR>")
-  expect_message(nvim, "@")
+  nvim:wait_message("@")
   nvim:keys(":CursorAgent cloud models<CR>")
   nvim:wait("vim.api.nvim_buf_get_name(0):find('models') ~= nil", "the models")
   T.ok(#nvim:api("nvim_buf_get_lines", 0, 0, -1, false) > 1, "several models")

@@ -3,33 +3,7 @@
 local T = require("harness")
 local Cloud = require("harness.cloud")
 
-local OPTS = { width = 120, height = 30, deadline_ms = 90000 }
-local KEY = "key_planted_0123456789abcdef"
-
----Runs a case with a fake of its own.
----@param name string
----@param args string[] of the fake
----@param run fun(nvim: harness.Child, cloud: harness.Cloud)
----@param opts? harness.CaseOptions
-local function case(name, args, run, opts)
-  T.case(name, vim.tbl_extend("force", OPTS, opts or {}), function(nvim)
-    local cloud = Cloud.start(T.root, vim.list_extend({ "--key", KEY }, args))
-    nvim:use(T.agent({ turns = {} }), { cloud = { url = cloud.url, api_key = KEY } })
-    local ok, why = xpcall(run, debug.traceback, nvim, cloud)
-    cloud:stop()
-    if not ok then
-      error(why, 0)
-    end
-  end)
-end
-
----@param nvim harness.Child
----@param text string
-local function expect_message(nvim, text)
-  nvim:wait(function()
-    return nvim:messages():gsub("\n", ""):find(text, 1, true)
-  end, ("the message %q"):format(text))
-end
+local case, KEY = Cloud.case, Cloud.KEY
 
 ---@param nvim harness.Child
 local function open(nvim)
@@ -38,55 +12,35 @@ local function open(nvim)
   nvim:wait_screen_without("Loading…")
 end
 
----@param cloud harness.Cloud
----@param method string
----@param ending string
----@return table[]
-local function asked(cloud, method, ending)
-  return vim.tbl_filter(function(one)
-    return one.method == method and vim.endswith(one.path, ending)
-  end, cloud:tell().requests)
-end
-
----@param dir string
----@param ... string
-local function git(dir, ...)
-  local identity = { "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main" }
-  local command = vim.list_extend(vim.list_extend({ "git", "-C", dir }, identity), { ... })
-  local result = vim.system(command, { text = true }):wait()
-  T.eq(result.code, 0, result.stderr)
-  return result.stdout or ""
-end
-
 case(
   "a refused follow-up is offered again, and words in another encoding arrive",
   { "--agents", "2" },
   function(nvim, cloud)
     open(nvim)
     nvim:keys("/Fix flaky<CR>fAlso the docs<CR>")
-    expect_message(nvim, "The agent is still working (409)")
+    nvim:wait_message("The agent is still working (409)")
     nvim:keys("f")
     nvim:wait_screen("Follow up: Also the docs")
     nvim:keys("<Esc>x")
-    expect_message(nvim, "stopped “Fix flaky tests”")
+    nvim:wait_message("stopped “Fix flaky tests”")
     -- Latin-1, as a file may have it.
     local id = nvim:lua("return require('cursor_agent.cloud.dashboard').current().id")
     nvim:lua([[require("cursor_agent.cloud").run("follow " .. ... .. " caf\xe9 hang")]], id)
-    expect_message(nvim, "sent to “Fix flaky tests”")
-    local sent = asked(cloud, "POST", "/runs")
+    nvim:wait_message("sent to “Fix flaky tests”")
+    local sent = cloud:asked("POST", "/runs")
     T.contains(sent[#sent].body, "caf\239\191\189 hang")
   end
 )
 
 case("a program that dies is started again for what is watched", {}, function(nvim, cloud)
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
   nvim:keys(":CursorAgent cloud new hang<CR>")
   nvim:wait_screen("[Y]es")
   nvim:keys("y")
-  expect_message(nvim, "started on acme/app")
+  nvim:wait_message("started on acme/app")
   nvim:wait(function()
-    return #asked(cloud, "GET", "/stream") == 1
+    return #cloud:asked("GET", "/stream") == 1
   end, "the run to be followed")
   nvim:lua([[
     for _, pid in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do
@@ -97,7 +51,7 @@ case("a program that dies is started again for what is watched", {}, function(nv
     end
   ]])
   nvim:wait(function()
-    return #asked(cloud, "GET", "/stream") == 2
+    return #cloud:asked("GET", "/stream") == 2
   end, "the run to be followed again")
   T.eq(nvim:lua("return require('cursor_agent').statusline()"), "cloud 1 running")
   nvim:cmd("CursorAgent cloud")
@@ -110,8 +64,8 @@ case("a program that dies is started again for what is watched", {}, function(nv
 end)
 
 case("pressed twice, the key that starts an agent starts one", {}, function(nvim, cloud)
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
   cloud:tell({
     faults = { { method = "POST", path = "/v1/agents", times = 1, what = { slow = { piece = 40, pause_ms = 80 } } } },
   })
@@ -124,8 +78,8 @@ case("pressed twice, the key that starts an agent starts one", {}, function(nvim
     return #cloud:tell().agents == 1
   end, "the agent")
   nvim:keys("<C-s>")
-  expect_message(nvim, "already sending")
-  expect_message(nvim, "started on acme/app")
+  nvim:wait_message("already sending")
+  nvim:wait_message("started on acme/app")
   T.eq(#cloud:tell().agents, 1)
   nvim:wait_screen_without("repository:")
   -- After a refusal the text stays, and can be sent.
@@ -135,12 +89,12 @@ case("pressed twice, the key that starts an agent starts one", {}, function(nvim
   nvim:keys("GAhang too<Esc>:w<CR>")
   nvim:wait_screen("[Y]es")
   nvim:keys("y")
-  expect_message(nvim, "Cursor refused the request (400)")
+  nvim:wait_message("Cursor refused the request (400)")
   nvim:wait_screen("hang too")
   nvim:keys("<C-s>")
   nvim:wait_screen("[Y]es")
   nvim:keys("y")
-  expect_message(nvim, "“hang too” started on acme/app")
+  nvim:wait_message("“hang too” started on acme/app")
   T.eq(#cloud:tell().agents, 2)
 end)
 
@@ -161,7 +115,7 @@ case("what was done is not told as failed because a look at it fails", { "--agen
     },
   })
   nvim:keys("x")
-  expect_message(nvim, "stopped “Fix flaky tests”")
+  nvim:wait_message("stopped “Fix flaky tests”")
   -- Followed up, though the agent cannot be looked at afterwards.
   cloud:tell({
     faults = {
@@ -169,10 +123,10 @@ case("what was done is not told as failed because a look at it fails", { "--agen
     },
   })
   nvim:keys("fhang<CR>")
-  expect_message(nvim, "sent to “Fix flaky tests”")
+  nvim:wait_message("sent to “Fix flaky tests”")
   -- Created by the older API, though today's does not show it.
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
   nvim:keys(":CursorAgent cloud new<CR>")
   nvim:wait_screen("repository: https://github.com/acme/app")
   nvim:cmd("%s/^branch:.*/branch: mine")
@@ -180,19 +134,19 @@ case("what was done is not told as failed because a look at it fails", { "--agen
   nvim:wait_screen("[Y]es")
   cloud:tell({ faults = { { method = "GET", times = 0, what = { refuse = { status = 403 } } } } })
   nvim:keys("y")
-  expect_message(nvim, "started on acme/app")
+  nvim:wait_message("started on acme/app")
   T.eq(#cloud:tell().agents, 3)
 end)
 
 case("handing a chat over takes new files along and says what is not saved", {}, function(nvim, cloud)
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
-  git(nvim.work, "add", "a.lua")
-  git(nvim.work, "commit", "--quiet", "-m", "first")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
+  T.git(nvim.work, "add", "a.lua")
+  T.git(nvim.work, "commit", "--quiet", "-m", "first")
   vim.fn.writefile({ "local fresh = 1" }, nvim.work .. "/new.lua")
   vim.fn.writefile({ "*.secret" }, nvim.work .. "/.gitignore")
   vim.fn.writefile({ "ignored words" }, nvim.work .. "/x.secret")
-  local before = git(nvim.work, "status", "--porcelain")
+  local before = T.git(nvim.work, "status", "--porcelain")
   nvim:use(T.agent({ turns = { { { text = "Done." } } } }), { cloud = { url = cloud.url, api_key = KEY } })
   nvim:cmd("edit a.lua")
   nvim:cmd("CursorAgent")
@@ -206,7 +160,7 @@ case("handing a chat over takes new files along and says what is not saved", {},
   T.contains(text, "+local fresh = 1")
   T.contains(text, "a.lua has unsaved changes; the diff is of what is on disk")
   T.ok(not text:find("ignored words", 1, true), "an ignored file was taken along")
-  T.eq(git(nvim.work, "status", "--porcelain"), before)
+  T.eq(T.git(nvim.work, "status", "--porcelain"), before)
   T.eq(#cloud:tell().agents, 0)
 end, { files = { ["a.lua"] = "local a\n" } })
 
@@ -257,8 +211,8 @@ T.case(
     nvim:wait_screen("2 running · 5 finished · 1 error · 1 stopped")
     nvim:wait_screen("ada@example.org")
     nvim:expect_screen("cloud_dashboard_80")
-    git(nvim.work, "init", "--quiet")
-    git(nvim.work, "remote", "add", "origin", "https://github.com/acme/services-api")
+    T.git(nvim.work, "init", "--quiet")
+    T.git(nvim.work, "remote", "add", "origin", "https://github.com/acme/services-api")
     nvim:keys(":CursorAgent cloud new hang<CR>")
     nvim:wait_screen("[Y]es")
     nvim:keys("y")
@@ -267,13 +221,13 @@ T.case(
   end
 )
 
-T.case("in the demo every key of the dashboard works", OPTS, function(nvim)
+T.case("in the demo every key of the dashboard works", Cloud.OPTS, function(nvim)
   nvim:lua("require('cursor_agent').setup({ agent = 'demo', cloud = { url = 'demo' } })")
   open(nvim)
   nvim:keys("/Docs audit<CR>d")
   nvim:wait_screen("+    self.eat(Token::Comma);")
   nvim:keys("qc")
-  expect_message(nvim, "cursor/docs-audit-1 is checked out in the demo's own clone")
+  nvim:wait_message("cursor/docs-audit-1 is checked out in the demo's own clone")
   T.eq(vim.fn.isdirectory(nvim.work .. "/.git"), 0)
   -- Another branch of the same repository, while the first is checked out.
   nvim:keys("/Trailing<CR>d")
@@ -281,27 +235,27 @@ T.case("in the demo every key of the dashboard works", OPTS, function(nvim)
   nvim:keys("qu")
   nvim:wait_screen("$0.10")
   nvim:keys("qfhang<CR>")
-  expect_message(nvim, "sent to “Trailing commas”")
+  nvim:wait_message("sent to “Trailing commas”")
   nvim:keys("x")
-  expect_message(nvim, "stopped “Trailing commas”")
+  nvim:wait_message("stopped “Trailing commas”")
   nvim:keys("n")
   nvim:wait_screen("repository: https://github.com/acme/app")
   nvim:keys("GAFix the greeting<Esc>:w<CR>")
   nvim:wait_screen("[Y]es")
   nvim:keys("y")
-  expect_message(nvim, "“Fix the greeting” started on acme/app")
-  expect_message(nvim, "“Fix the greeting” finished")
+  nvim:wait_message("“Fix the greeting” started on acme/app")
+  nvim:wait_message("“Fix the greeting” finished")
 end)
 
 case("names and addresses from the server are never options or programs", {}, function(nvim)
   local remote = nvim.dir .. "/app.git"
   vim.fn.mkdir(remote, "p")
-  git(remote, "init", "--quiet", "--bare")
-  git(nvim.work, "init", "--quiet")
-  git(nvim.work, "remote", "add", "origin", remote)
-  git(nvim.work, "add", "a.lua")
-  git(nvim.work, "commit", "--quiet", "-m", "first")
-  git(nvim.work, "push", "--quiet", "origin", "HEAD:main", "HEAD:cursor/one")
+  T.git(remote, "init", "--quiet", "--bare")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", remote)
+  T.git(nvim.work, "add", "a.lua")
+  T.git(nvim.work, "commit", "--quiet", "-m", "first")
+  T.git(nvim.work, "push", "--quiet", "origin", "HEAD:main", "HEAD:cursor/one")
   local planted = nvim.dir .. "/planted"
   for _, names in ipairs({
     { branch = "cursor/one", ref = "--upload-pack=touch " .. planted },
@@ -326,13 +280,13 @@ case("names and addresses from the server are never options or programs", {}, fu
     end
   end
   T.eq(vim.fn.glob(planted .. "*"), "")
-  T.eq(vim.trim(git(nvim.work, "symbolic-ref", "--short", "HEAD")), "main")
+  T.eq(vim.trim(T.git(nvim.work, "symbolic-ref", "--short", "HEAD")), "main")
   nvim:lua([[
     vim.ui.open = function(address) _G.opened = address end
     local dashboard = require("cursor_agent.cloud.dashboard")
     dashboard.known = function() return { id = "bc-1", name = "one", state = "finished", pr = "file:///etc/passwd" } end
     require("cursor_agent.cloud").run("browse bc-1")
   ]])
-  expect_message(nvim, "has neither a pull request nor a page")
+  nvim:wait_message("has neither a pull request nor a page")
   T.eq(nvim:lua("return _G.opened"), nil)
 end, { files = { ["a.lua"] = "local a\n" } })

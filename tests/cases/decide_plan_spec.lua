@@ -79,14 +79,9 @@ local function outcome(nvim, agent, number)
 end
 
 ---@param nvim harness.Child
-local function settle(nvim)
-  nvim:wait_card()
-end
-
----@param nvim harness.Child
 local function open_plan(nvim)
   nvim:wait_screen("proposes a plan")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait("vim.bo.filetype == 'markdown'", "the plan")
 end
@@ -124,7 +119,7 @@ T.case("is there again, keys and all, after its buffer was deleted", { width = 9
   nvim:cmd("CursorAgent decisions")
   nvim:wait("vim.bo.filetype == 'markdown'", "the plan")
   T.eq(table.concat(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), "\n") .. "\n", MARKDOWN)
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("gA")
   T.eq(outcome(nvim, agent).outcome, "accepted")
   T.eq(read(nvim.work .. "/.cursor/plans/a-friendlier-greeting.md"), MARKDOWN)
@@ -144,12 +139,12 @@ T.case("is accepted unread by one key, and does not overwrite another plan", { w
   nvim:lua([[vim.keymap.set("n", "Y", "<Plug>(cursor-agent-accept)")]])
   nvim:prompt("go", { open = false })
   nvim:wait_screen("The first.")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("Y")
   outcome(nvim, agent, 1)
   nvim:wait_screen_without("The first.")
   nvim:wait_screen("proposes a plan")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("Y")
   outcome(nvim, agent, 2)
   nvim:wait("#require('cursor_agent').pending(1) == 1", "the third plan")
@@ -284,7 +279,7 @@ T.case(":w saves the plan and decides nothing", { width = 100, height = 30 }, fu
   T.eq(agent:answers(METHOD), {})
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait("vim.api.nvim_get_current_line() == 'My last words'", "the plan as it was left")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("gA")
   T.eq(outcome(nvim, agent), { outcome = "accepted", planUri = "file://" .. path }, "the same file")
   T.eq(read(path), (MARKDOWN:gsub("^[^\n]*", "My last words")))

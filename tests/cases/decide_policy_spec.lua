@@ -2,8 +2,6 @@
 
 local T = require("harness")
 
-local METHOD = "session/request_permission"
-
 T.case("a rule with a mistake is named, and then everything is asked", function(nvim)
   nvim:lua([[
     require("cursor_agent").setup({
@@ -25,14 +23,6 @@ local function asks(id, command)
   return { permission = { toolCall = call } }
 end
 
----@param agent harness.Agent
----@return string[]
-local function outcomes(agent)
-  return vim.tbl_map(function(answer)
-    return answer.result.outcome.optionId or answer.result.outcome.outcome
-  end, agent:answers(METHOD))
-end
-
 T.case("answers by themselves, each with a line that names the rule", { width = 90 }, function(nvim)
   local agent = T.agent({ turns = { { asks("1", "cargo test"), asks("2", "rm -rf x"), asks("3", "make") } } })
   nvim:use(agent, {
@@ -43,7 +33,7 @@ T.case("answers by themselves, each with a line that names the rule", { width = 
   })
   nvim:prompt("go")
   nvim:wait_screen("$ make")
-  T.eq(outcomes(agent), { "allow-once", "reject-once" })
+  T.eq(agent:outcomes(), { "allow-once", "reject-once" })
   T.eq(nvim:texts("notice"), {
     "allowed by rule `tests`: cargo test",
     "rejected by rule 2 (execute rm *): rm -rf x",
@@ -63,7 +53,7 @@ T.case("a rule never answers for good: without a way to allow once the user is a
   nvim:prompt("go", { open = false })
   nvim:wait_screen("$ ls")
   T.contains(nvim:lua("return select(2, require('cursor_agent').accept())"), "has no option to allow once")
-  T.eq(outcomes(agent), {})
+  T.eq(agent:outcomes(), {})
 end)
 
 T.case(
@@ -84,17 +74,17 @@ T.case(
     nvim:cmd("CursorAgent decisions")
     nvim:keys("A")
     nvim:wait_screen("$ make clean")
-    T.eq(outcomes(agent), { "allow-always", "allow-once" })
+    T.eq(agent:outcomes(), { "allow-always", "allow-once" })
     T.contains(nvim:texts("notice")[1], "allowed by your “always” of ")
     nvim:cmd("CursorAgent decisions")
     nvim:keys("a")
     nvim:wait_turns(1)
     nvim:prompt("again", { open = false })
     nvim:wait_screen("$ make clean")
-    T.eq(#outcomes(agent), 3, "what was allowed once is asked again")
+    T.eq(#agent:outcomes(), 3, "what was allowed once is asked again")
     nvim:lua("require('cursor_agent').reject()")
     nvim:wait_turns(2)
-    T.eq(outcomes(agent), { "allow-always", "allow-once", "allow-once", "reject-once", "allow-once" })
+    T.eq(agent:outcomes(), { "allow-always", "allow-once", "allow-once", "reject-once", "allow-once" })
     -- Another session has not been told.
     nvim:lua("require('cursor_agent').new({ open = false })")
     nvim:prompt("go", { open = false })

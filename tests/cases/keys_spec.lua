@@ -2,8 +2,6 @@
 
 local T = require("harness")
 
-local METHOD = "session/request_permission"
-
 ---@param command string
 ---@param opts? table more of the step
 ---@return table step
@@ -30,37 +28,6 @@ local function at_once(commands)
   return steps
 end
 
----@param agent harness.Agent
----@return string[]
-local function outcomes(agent)
-  return vim.tbl_map(function(answer)
-    local outcome = answer.result and answer.result.outcome or { outcome = "error" }
-    return outcome.optionId or outcome.outcome
-  end, agent:answers(METHOD))
-end
-
----@param nvim harness.Child
----@param agent harness.Agent
----@param expected string[]
-local function wait_outcomes(nvim, agent, expected)
-  nvim:wait(function()
-    return #outcomes(agent) >= #expected
-  end, ("%d answers"):format(#expected))
-  T.eq(outcomes(agent), expected)
-end
-
----Waits until keys are taken for answers.
----@param nvim harness.Child
-local function settle(nvim)
-  nvim:wait_card()
-end
-
----@param nvim harness.Child
----@return boolean
-local function in_card(nvim)
-  return nvim:lua("return vim.bo.filetype == 'cursoragent-decision' and vim.api.nvim_win_get_config(0).relative ~= ''")
-end
-
 ---@param nvim harness.Child
 ---@param lhs string
 ---@param mode string?
@@ -77,29 +44,29 @@ T.case("one chord allows and another rejects, in code, chat and prompt, Insert m
   nvim:cmd("edit a.lua")
   nvim:prompt("go")
   nvim:wait_screen("$ one")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("<M-y>")
   nvim:wait_screen("$ two")
   T.eq(nvim:lua("return vim.fn.bufname()"), "a.lua", "the code is not left")
   nvim:keys("ix")
   nvim:wait("vim.fn.mode() == 'i'", "Insert mode")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("<M-n>")
   nvim:wait_screen("$ three")
   nvim:keys("y<Esc>")
   nvim:wait("vim.api.nvim_get_current_line() == 'xyreturn 1'", "typing to go on")
   nvim:cmd("CursorAgent open")
   nvim:keys("<Esc>ihello")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("<M-y>")
   nvim:wait_screen("$ four")
   T.eq(nvim:lua("return vim.bo.filetype"), "cursoragent-prompt")
   nvim:keys("<Esc><C-w>k")
   nvim:wait("vim.bo.filetype == 'cursoragent'", "the chat")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("<M-n>")
   nvim:wait_turns(1)
-  wait_outcomes(nvim, agent, { "allow-once", "reject-once", "allow-once", "reject-once" })
+  nvim:wait_outcomes(agent, { "allow-once", "reject-once", "allow-once", "reject-once" })
 end)
 
 T.case("a chord pressed as the card appears decides nothing, nor does one held down", FILES, function(nvim)
@@ -110,19 +77,19 @@ T.case("a chord pressed as the card appears decides nothing, nor does one held d
   nvim:wait_screen("$ one")
   nvim:keys("<M-y><M-y><M-y>")
   nvim:lua("vim.wait(50)")
-  T.eq(#outcomes(agent), 0)
+  T.eq(#agent:outcomes(), 0)
   nvim:lua("require('cursor_agent.decide').SETTLE_MS = 300")
   -- Another press while it is too early moves the end of the delay, to 300 ms from now.
   nvim:keys("<M-y>")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("<M-y>")
-  wait_outcomes(nvim, agent, { "allow-once" })
+  nvim:wait_outcomes(agent, { "allow-once" })
   -- A keyboard repeats the key that is down.
   for _ = 1, 20 do
     nvim:keys("<M-y>")
     vim.wait(30)
   end
-  T.eq(#outcomes(agent), 1, "one key, one answer")
+  T.eq(#agent:outcomes(), 1, "one key, one answer")
   nvim:wait_screen("$ two")
 end)
 
@@ -133,14 +100,14 @@ T.case("the delay is an option", FILES, function(nvim)
   nvim:wait_screen("$ one")
   nvim:keys("<M-y>")
   nvim:lua("vim.wait(400)")
-  T.eq(#outcomes(agent), 0, "too early")
+  T.eq(#agent:outcomes(), 0, "too early")
   nvim:lua("require('cursor_agent').setup({ decisions = { delay_ms = 0 } })")
   nvim:cmd("CursorAgent decisions")
   nvim:wait_screen("$ one")
   nvim:lua("require('cursor_agent').answer(require('cursor_agent').pending()[1].id, { option = 'allow-once' })")
   nvim:wait_screen("$ two")
   nvim:keys("<M-n>")
-  wait_outcomes(nvim, agent, { "allow-once", "reject-once" })
+  nvim:wait_outcomes(agent, { "allow-once", "reject-once" })
 end)
 
 T.case("the user's own mappings of the chords come back, in every buffer and mode", FILES, function(nvim)
@@ -162,7 +129,7 @@ T.case("the user's own mappings of the chords come back, in every buffer and mod
   T.contains(meaning(nvim, "<M-y>"), "Allow once")
   T.contains(meaning(nvim, "<M-n>"), "Reject")
   nvim:cmd("close")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("<M-y>")
   nvim:wait_turns(1)
   nvim:wait(function()
@@ -196,9 +163,9 @@ T.case("the chords are configurable, and a decision put off gives them back", FI
   T.contains(meaning(nvim, "<C-y>"), "Allow once")
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait(function()
-    return in_card(nvim)
+    return nvim:in_card()
   end, "the card")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("q")
   nvim:wait_screen_without("$ one")
   nvim:wait(function()
@@ -206,9 +173,9 @@ T.case("the chords are configurable, and a decision put off gives them back", FI
   end, "the keys to be the user's again")
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait_screen("$ one")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("<F9>")
-  wait_outcomes(nvim, agent, { "allow-once" })
+  nvim:wait_outcomes(agent, { "allow-once" })
 end)
 
 T.case("after an answer in the card the next one is focused, at once or a moment later", FILES, function(nvim)
@@ -224,14 +191,14 @@ T.case("after an answer in the card the next one is focused, at once or a moment
   for i, command in ipairs({ "one", "two", "three" }) do
     nvim:wait_screen("$ " .. command)
     nvim:wait(function()
-      return in_card(nvim)
+      return nvim:in_card()
     end, "the card of " .. command)
-    settle(nvim)
+    nvim:wait_card()
     -- The same key twice could be one that is held down.
     nvim:keys(i == 2 and "r" or "a")
   end
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "allow-once", "reject-once", "allow-once" })
+  T.eq(agent:outcomes(), { "allow-once", "reject-once", "allow-once" })
   T.eq(nvim:lua("return vim.fn.bufname()"), "a.lua")
 end)
 
@@ -244,18 +211,18 @@ T.case("a decision that comes after the user has typed again is not entered", FI
   nvim:wait_screen("$ one")
   nvim:keys(":CursorAgent decisions<CR>")
   nvim:wait(function()
-    return in_card(nvim)
+    return nvim:in_card()
   end, "the card")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys("a")
-  wait_outcomes(nvim, agent, { "allow-once" })
+  nvim:wait_outcomes(agent, { "allow-once" })
   nvim:wait_screen_without("$ one")
   nvim:keys("ox")
   nvim:wait("vim.fn.mode() == 'i'", "Insert mode")
   nvim:wait_screen("$ two")
   nvim:keys("a")
   nvim:wait("vim.api.nvim_get_current_line() == 'xa'", "what is typed to reach the code")
-  T.eq(#outcomes(agent), 1)
+  T.eq(#agent:outcomes(), 1)
 end)
 
 T.case("a prefix turns on keys that work everywhere, each with a description", FILES, function(nvim)
@@ -277,16 +244,16 @@ T.case("a prefix turns on keys that work everywhere, each with a description", F
   nvim:wait_screen("a.lua:1-1 ×")
   nvim:keys("look<C-s><Esc>")
   nvim:wait_screen("$ one")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys(" ay")
   nvim:wait_turns(1)
   nvim:wait_state("idle")
   nvim:keys("iagain<C-s><Esc>")
   nvim:wait_screen("$ two")
-  settle(nvim)
+  nvim:wait_card()
   nvim:keys(" an")
   nvim:wait_turns(2)
-  T.eq(outcomes(agent), { "allow-once", "reject-once" })
+  T.eq(agent:outcomes(), { "allow-once", "reject-once" })
   nvim:wait_state("idle")
   nvim:keys("iagain<C-s><Esc>")
   nvim:wait_screen("On it.")

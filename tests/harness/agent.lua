@@ -86,6 +86,15 @@ function Agent:answers(method)
   return found
 end
 
+---What its permissions came to, oldest first: option ids, `cancelled`, or `error`.
+---@return string[]
+function Agent:outcomes()
+  return vim.tbl_map(function(answer)
+    local outcome = answer.result and answer.result.outcome or { outcome = "error" }
+    return outcome.optionId or outcome.outcome
+  end, self:answers("session/request_permission"))
+end
+
 ---The notes of one kind: eof, sigterm, exit, spawned.
 ---@param note string
 ---@return harness.Record[]

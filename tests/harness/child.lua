@@ -265,6 +265,24 @@ function Child:wait_card(timeout_ms)
   self:wait("require('cursor_agent.decide').takes_keys()", "a decision that takes keys", timeout_ms)
 end
 
+---Waits until as many permissions are answered, and compares what they came to.
+---@param agent harness.Agent
+---@param expected string[] as `agent:outcomes()` has them
+function Child:wait_outcomes(agent, expected)
+  self:wait(function()
+    return #agent:outcomes() >= #expected
+  end, ("%d answers"):format(#expected))
+  if not vim.deep_equal(agent:outcomes(), expected) then
+    error(("expected %s, got %s"):format(vim.inspect(expected), vim.inspect(agent:outcomes())), 2)
+  end
+end
+
+---Whether the cursor is in a decision's floating window.
+---@return boolean
+function Child:in_card()
+  return self:lua("return vim.bo.filetype == 'cursoragent-decision' and vim.api.nvim_win_get_config(0).relative ~= ''")
+end
+
 ---The texts of the conversation's entries of one kind, oldest first.
 ---@param kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"
 ---@return string[]
@@ -286,6 +304,15 @@ end
 ---@return string
 function Child:messages()
   return self:cmd("messages")
+end
+
+---Waits for a message with this text.
+---@param text string
+function Child:wait_message(text)
+  self:wait(function()
+    -- A message is broken where the screen ends.
+    return self:messages():gsub("\n", ""):find(text, 1, true)
+  end, ("the message %q"):format(text))
 end
 
 ---Waits for a condition: a function here, or a Lua expression in the child. Returns what it gave.

@@ -83,6 +83,18 @@ function T.contains(text, part, message)
   end
 end
 
+---Runs git in a directory, as somebody; it has to succeed.
+---@param dir string
+---@param ... string
+---@return string stdout
+function T.git(dir, ...)
+  local identity = { "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main" }
+  local command = vim.list_extend(vim.list_extend({ "git", "-C", dir }, identity), { ... })
+  local result = vim.system(command, { text = true }):wait()
+  T.eq(result.code, 0, result.stderr)
+  return result.stdout or ""
+end
+
 ---Waits until nothing of the case runs any more.
 ---@param timeout_ms integer
 ---@return harness.Process[] left
