@@ -261,7 +261,11 @@ end
 ---@param head? string what comes first
 ---@return bench.Scenario
 local function shape(name, count, text, head)
-  local steps = { { text = head or "begin\n\n" }, { chunks = { count = count, text = text, single_writes = true } }, { text = "\nend\n" } }
+  local steps = {
+    { text = head or "begin\n\n" },
+    { chunks = { count = count, text = text, single_writes = true } },
+    { text = "\nend\n" },
+  }
   return { name = name, lines = 2, scenario = { turns = { steps } } }
 end
 
