@@ -5,7 +5,7 @@ vim.opt.runtimepath:prepend(root)
 
 local actions = require("cursor_agent.actions")
 local command = require("cursor_agent.command")
-local config = require("cursor_agent.config")
+local schema = require("cursor_agent.config.schema")
 local highlights = require("cursor_agent.colour.highlights")
 local presets = require("cursor_agent.agents.presets")
 
@@ -71,7 +71,7 @@ end
 ---@param value string
 ---@return string
 local function nested(path, value)
-  local action = config.example_actions[path]
+  local action = schema.example_actions[path]
   local real = path:gsub("^agents%.%*", "agents.cursor"):gsub("%*$", action or "")
   local names = vim.split(real, ".", { plain = true })
   local open, close = "", ""
@@ -156,7 +156,7 @@ end
 
 function make.options()
   local out = {}
-  for _, field in ipairs(config.schema) do
+  for _, field in ipairs(schema.fields) do
     local name = readable(field.path)
     out[#out + 1] = tagged(name, "cursor-agent-option-" .. name)
     out[#out + 1] = wrap(field.doc, "        ")
@@ -165,7 +165,7 @@ function make.options()
     end
     local default = field.default == nil and "none" or vim.inspect(field.default):gsub("%s+", " ")
     out[#out + 1] = wrap(("Type: %s. Default: %s."):format(field.type, default), "        ")
-    local example = config.examples[field.path]
+    local example = schema.examples[field.path]
     if not example then
       assert(field.default ~= nil, field.path .. " has no example")
       example = vim.inspect(field.default):gsub("%s+", " ")

@@ -5,7 +5,7 @@
 --
 -- The top
 --   init         this file                            command   `:CursorAgent {subcommand}`
---   config       the options, their checks, defaults  actions   what each action does, by name
+--   config       the options in effect               actions   what each action does, by name
 --   notify       every message to the user            health    `:checkhealth cursor_agent`
 --   parts        which part handles which event: the only file that names them all
 --
@@ -13,6 +13,8 @@
 --   bridge/      the library: native loads it and shuts it down (with the time limit at exit), init calls it, drain
 --                dispatches its changes (how many and for how long at a time), events is the list of subscribers,
 --                redact removes secrets, clock, paths, types is the contract
+--   config/      schema lists the options with their defaults and help, values has the types an option can have, check
+--                finds mistakes and what an unknown name meant
 --   render/      pure: turns an entry into lines and marks. tool, message, markdown, todos, notice, diff, ansi; block
 --                and fence are their building blocks, format writes numbers and times, icons has all signs including
 --                the spinner frames; bisect

@@ -359,7 +359,7 @@ T.case("the guard holds back what nests too deeply, and nothing that people writ
     "README.md",
     "CHANGELOG.md",
     "crates/engine/src/screen/view.rs",
-    "lua/cursor_agent/config.lua",
+    "lua/cursor_agent/config/schema.lua",
     "scripts/help.txt",
   }) do
     local text = table.concat(vim.fn.readfile(T.root .. "/" .. path), "\n")
