@@ -120,7 +120,7 @@ end
 
 ---Puts the lines of stored conversations that contain a text into the quickfix list, and opens it.
 ---@param text string
----@param all boolean in all directories
+---@param all boolean search in all directories
 ---@return boolean?, string?
 function M.search(text, all)
   local here = chats.current()
