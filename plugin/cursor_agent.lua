@@ -197,7 +197,7 @@ vim.api.nvim_create_autocmd("SessionLoadPost", {
   nested = true,
   callback = function()
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-      if vim.api.nvim_buf_get_name(buf):find("^cursor%-agent://") then
+      if vim.api.nvim_buf_get_name(buf):find("^cursor%-agent%-term://") then
         require("cursor_agent.chat.mksession").loaded()
         return
       end

@@ -17,7 +17,7 @@ local MAY_KNOW = {
 local TOP = { "", "parts", "actions", "command", "health" }
 
 ---Modules whose names may stand outside `bridge/`: those that hold the library are not among them.
-local OPEN_BRIDGE = { [""] = true, clock = true, events = true, paths = true, redact = true }
+local OPEN_BRIDGE = { [""] = true, buffer_names = true, clock = true, events = true, paths = true, redact = true }
 
 ---@type table<string, string> module (without the root) to path
 local modules = {}

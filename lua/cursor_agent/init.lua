@@ -12,7 +12,7 @@
 -- The rooms, from the library to the screen, with their files (`init` is a room's entry point)
 --   bridge/      the library: native loads it and shuts it down (with the time limit at exit), init calls it, drain
 --                dispatches its changes (how many and for how long at a time), events is the list of subscribers,
---                redact removes secrets, clock, paths, types is the contract
+--                redact removes secrets, clock, paths, buffer_names, types is the contract
 --   config/      schema lists the options with their defaults and help, values has the types an option can have, check
 --                finds mistakes and what an unknown name meant
 --   render/      pure: turns an entry into lines and marks. tool, message, markdown, todos, notice, diff, ansi; block

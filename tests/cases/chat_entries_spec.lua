@@ -44,7 +44,7 @@ local function picture(name, turn, prepare)
       nvim:keys("<Esc>")
       -- 0.10 draws a winbar in other colours; it has its own case.
       nvim:lua([[
-        local buf = vim.fn.bufnr("cursor-agent://1/chat")
+        local buf = vim.fn.bufnr("cursor-agent-term://1/chat")
         for _, win in ipairs(vim.fn.win_findbuf(buf)) do
           vim.wo[win].winbar = ""
         end

@@ -393,7 +393,7 @@ T.case("a draft with a paste in it outlives its buffer", OPTS, function(nvim)
   nvim:keys("see: ")
   paste(nvim, "line ", 300)
   nvim:keys("<Esc>")
-  nvim:cmd("bwipeout! cursor-agent://1/prompt")
+  nvim:cmd("bwipeout! cursor-agent-term://1/prompt")
   nvim:cmd("CursorAgent open")
   nvim:wait(function()
     return table.concat(lines(nvim), "\n") == "see: [paste 1: 300 lines]"
@@ -667,7 +667,7 @@ T.case("one statusline for all windows has the chat's title, also when it is set
   -- The frame has no bottom then: its keys are at its top.
   nvim:wait_screen("── <C-s> send")
   nvim:wait_screen("test · fix the parser")
-  T.ok(not nvim:sees("cursor-agent://"), "no name of a buffer")
+  T.ok(not nvim:sees("cursor-agent-term://"), "no name of a buffer")
   T.ok(not nvim:sees("╰"), "no bottom of a frame")
   nvim:keys("<Esc><C-w>k")
   nvim:wait("vim.bo.filetype == 'cursoragent'", "the chat")

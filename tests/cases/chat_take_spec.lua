@@ -426,7 +426,7 @@ T.case("the last line of a diff keeps its colour when the call below it changes"
   nvim:keys("go<C-s>")
   nvim:wait_turns(1)
   local added = nvim:lua([[
-    local buf, ns = vim.fn.bufnr("cursor-agent://1/chat"), vim.api.nvim_create_namespace("cursor_agent_mark")
+    local buf, ns = vim.fn.bufnr("cursor-agent-term://1/chat"), vim.api.nvim_create_namespace("cursor_agent_mark")
     local lines = {}
     for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, ns, 0, -1, { details = true })) do
       if mark[4].hl_eol then

@@ -10,7 +10,7 @@ local function layout(nvim)
   local found = nvim:lua([[
     local function name(win)
       local full = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
-      return full:match("^cursor%-agent://%d+/(%w+)") or vim.fn.fnamemodify(full, ":t")
+      return full:match("^cursor%-agent%-term://%d+/(%w+)") or vim.fn.fnamemodify(full, ":t")
     end
     local names = {}
     for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
@@ -187,7 +187,7 @@ T.case("a wiped chat buffer comes back whole", OPTS, function(nvim)
   start(nvim, { { { text = "First answer." } }, { { text = "Second answer." } } })
   nvim:prompt("one")
   nvim:wait_turns(1)
-  nvim:cmd("bwipeout! cursor-agent://1/chat")
+  nvim:cmd("bwipeout! cursor-agent-term://1/chat")
   expect_layout(nvim, { "code.lua" })
   nvim:prompt("two", { open = false })
   nvim:wait_turns(2)
@@ -201,7 +201,7 @@ T.case("a deleted or unloaded chat or prompt buffer comes back whole", OPTS, fun
   nvim:prompt("one")
   nvim:wait_turns(1)
   for turn, command in ipairs({ "bdelete!", "bunload!" }) do
-    nvim:cmd(("execute '%s' bufnr('cursor-agent://1/chat')"):format(command))
+    nvim:cmd(("execute '%s' bufnr('cursor-agent-term://1/chat')"):format(command))
     expect_layout(nvim, { "code.lua" })
     nvim:prompt("again", { open = false })
     nvim:wait_turns(turn + 1)
@@ -211,7 +211,7 @@ T.case("a deleted or unloaded chat or prompt buffer comes back whole", OPTS, fun
   end
   nvim:wait_screen("Third answer.")
   nvim:keys("<Esc>idraft<Esc>")
-  nvim:cmd("execute 'bdelete!' bufnr('cursor-agent://1/prompt')")
+  nvim:cmd("execute 'bdelete!' bufnr('cursor-agent-term://1/prompt')")
   expect_layout(nvim, { "code.lua" })
   nvim:cmd("CursorAgent open")
   expect_layout(nvim, { "code.lua", "chat", "prompt" }, "prompt")
@@ -230,13 +230,14 @@ T.case("a chat wiped and opened again while text streams has each line once", OP
   nvim:prompt("go")
   nvim:wait_screen("line 1")
   for _ = 1, 8 do
-    nvim:cmd("bwipeout! cursor-agent://1/chat")
+    nvim:cmd("bwipeout! cursor-agent-term://1/chat")
     nvim:cmd("CursorAgent open")
     nvim:cmd("sleep 20m")
   end
   nvim:wait_turns(1)
   nvim:wait_screen("line 150")
-  local shown = nvim:api("nvim_buf_get_lines", nvim:lua("return vim.fn.bufnr('cursor-agent://1/chat')"), 0, -1, false)
+  local shown =
+    nvim:api("nvim_buf_get_lines", nvim:lua("return vim.fn.bufnr('cursor-agent-term://1/chat')"), 0, -1, false)
   local wanted = {} ---@type string[]
   for i = 1, 150 do
     wanted[i] = "line " .. i
@@ -470,7 +471,7 @@ T.case("a session file that is read where the chat still is brings it back in it
   nvim:wait_screen("Hello.")
   nvim:wait_screen("a draft")
   nvim:wait_screen("test  agent")
-  T.eq(nvim:lua("return vim.fn.getcompletion('cursor-agent://', 'buffer')"), {}, "nothing else is left")
+  T.eq(nvim:lua("return vim.fn.getcompletion('cursor-agent-term://', 'buffer')"), {}, "nothing else is left")
   nvim:cmd("CursorAgent")
   expect_layout(nvim, { "code.lua" })
   nvim:keys(":silent source Session.vim<CR>")
@@ -779,7 +780,7 @@ T.case("text fills the window to its foot when a fold closes at the tail, and wh
   nvim:wait_turns(1)
   local function blank_rows()
     return nvim:lua([[
-      local win = vim.fn.bufwinid("cursor-agent://1/chat")
+      local win = vim.fn.bufwinid("cursor-agent-term://1/chat")
       local info = vim.fn.getwininfo(win)[1]
       return info.height - vim.api.nvim_win_text_height(win, { start_row = info.topline - 1 }).all
     ]])
@@ -807,7 +808,7 @@ T.case("after a jump to the end a long paragraph is shown in part, not blank row
     row = line:find("Short%.") and i or row
   end
   local bottom = nvim:lua([[
-    local win = vim.fn.bufwinid("cursor-agent://1/chat")
+    local win = vim.fn.bufwinid("cursor-agent-term://1/chat")
     return vim.api.nvim_win_get_position(win)[1] + vim.api.nvim_win_get_height(win)
   ]])
   T.eq(row, bottom, "the text reaches the foot of the chat")

@@ -160,7 +160,7 @@ case("from another tab the dashboard is kept up to date, and found again", { "--
   local id = nvim:lua("return require('cursor_agent.cloud.dashboard').list()[1].id")
   local win = nvim:lua("return vim.api.nvim_get_current_win()")
   local function line()
-    return nvim:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('cursor-agent://cloud'), 2, 3, false)[1]")
+    return nvim:lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('cursor-agent-term://cloud'), 2, 3, false)[1]")
   end
   local width = nvim:lua("return vim.fn.strdisplaywidth(...)", line())
   nvim:keys("gt")

@@ -47,7 +47,7 @@ local function lines(nvim)
   return nvim:lua([[
     return vim.tbl_filter(function(line)
       return line:find("acme/") ~= nil
-    end, vim.api.nvim_buf_get_lines(vim.fn.bufnr("cursor-agent://cloud"), 2, -1, false))
+    end, vim.api.nvim_buf_get_lines(vim.fn.bufnr("cursor-agent-term://cloud"), 2, -1, false))
   ]])
 end
 

@@ -102,7 +102,7 @@ T.case("is announced, read, edited, accepted and saved", { width = 90, height = 
   T.eq(result, { outcome = "accepted", planUri = "file://" .. path })
   T.eq(read(path), MARKDOWN .. "And tell everybody\n")
   nvim:wait_turns(1)
-  local said = nvim:lua("return table.concat(vim.fn.getbufline('cursor-agent://1/chat', 1, '$'), '\\n')")
+  local said = nvim:lua("return table.concat(vim.fn.getbufline('cursor-agent-term://1/chat', 1, '$'), '\\n')")
   T.contains(said, "✓ Plan   A friendlier greeting")
   nvim:wait_screen("the plan is saved as .cursor/plans/a-friendlier")
   T.eq(nvim:api("nvim_get_current_win"), before)

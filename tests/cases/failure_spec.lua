@@ -176,7 +176,7 @@ T.case("a line of 50 MB arrives, and Neovim answers meanwhile", { deadline_ms = 
   -- A small part of the time that all of it takes: the machine's speed is not what is tested.
   T.ok(longest < math.max(2000, took / 4), ("Neovim was away for %d of %d ms"):format(longest, took))
   T.ok(
-    child:lua("return vim.fn.line('$', vim.fn.bufwinid('cursor-agent://1/chat'))") > 524288,
+    child:lua("return vim.fn.line('$', vim.fn.bufwinid('cursor-agent-term://1/chat'))") > 524288,
     "the chat holds every line"
   )
 end)

@@ -28,7 +28,7 @@ local function shown(nvim)
   return nvim:lua([[
     return vim.tbl_map(function(win)
       local name = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
-      return name:match("^cursor%-agent://%d+/%a+") or vim.fs.basename(name)
+      return name:match("^cursor%-agent%-term://%d+/%a+") or vim.fs.basename(name)
     end, vim.api.nvim_tabpage_list_wins(0))
   ]])
 end
@@ -37,7 +37,7 @@ end
 ---@param file string
 local function expect_moved(nvim, file)
   nvim:wait(function()
-    return vim.deep_equal(shown(nvim), { file, "cursor-agent://1/chat", "cursor-agent://1/prompt" })
+    return vim.deep_equal(shown(nvim), { file, "cursor-agent-term://1/chat", "cursor-agent-term://1/prompt" })
   end, file .. " in the code window and the chat back")
   T.eq(nvim:lua("return vim.fs.basename(vim.api.nvim_buf_get_name(0))"), file)
   T.eq(nvim:lua("return vim.v.errmsg"), "")
@@ -48,7 +48,7 @@ for _, kind in ipairs({ "chat", "prompt" }) do
   T.case("a file opened in the " .. kind .. " is in the code window, and the chat is back", OPTS, function(nvim)
     start(nvim)
     local function enter()
-      nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/" .. kind .. "'))")
+      nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/" .. kind .. "'))")
     end
     enter()
     nvim:keys(":edit b.lua<CR>")
@@ -73,7 +73,7 @@ for _, kind in ipairs({ "chat", "prompt" }) do
     T.eq(nvim:lua("return { vim.wo.number, vim.wo.statuscolumn, vim.wo.signcolumn }"), { true, column, "no" })
     nvim:prompt("more")
     nvim:wait_turns(2)
-    nvim:wait("vim.fn.line('w$', vim.fn.bufwinid('cursor-agent://1/chat')) > 190", "the chat to follow its text")
+    nvim:wait("vim.fn.line('w$', vim.fn.bufwinid('cursor-agent-term://1/chat')) > 190", "the chat to follow its text")
   end)
 end
 
@@ -89,7 +89,7 @@ T.case("a file browser that takes over the window is moved too", OPTS, function(
     end, {})
   ]])
   start(nvim)
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/chat'))")
   nvim:keys(":Browse<CR>")
   expect_moved(nvim, "dir")
   T.eq(nvim:api("nvim_buf_get_lines", 0, 0, -1, false), { "c.lua" })
@@ -123,11 +123,11 @@ T.case("a file opened after a browser was moved is in the same window, not besid
   ]])
   start(nvim)
   local win = nvim:lua("return " .. CODE)
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/chat'))")
   nvim:lua("_G.browse()")
   nvim:wait("_G.browsed", "the browser")
   expect_moved(nvim, "tree [1]")
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/chat'))")
   nvim:keys(":edit b.lua<CR>")
   expect_moved(nvim, "b.lua")
   T.eq(nvim:lua("return " .. CODE), win)
@@ -155,19 +155,48 @@ T.case("a directory is left to the file browser that deals with it, and the code
   ]])
   start(nvim)
   for _, kind in ipairs({ "chat", "prompt" }) do
-    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/" .. kind .. "'))")
+    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/" .. kind .. "'))")
     nvim:keys(":edit dir<CR>")
     nvim:wait("vim.bo.filetype == 'tree'", "the tree")
     nvim:wait("vim.fn.bufexists('dir') == 0", "the directory's buffer to go")
-    T.eq(shown(nvim), { "tree", "a.lua", "cursor-agent://1/chat", "cursor-agent://1/prompt" })
+    T.eq(shown(nvim), { "tree", "a.lua", "cursor-agent-term://1/chat", "cursor-agent-term://1/prompt" })
     nvim:cmd("bwipeout!")
   end
   T.eq(nvim:lua("return vim.v.errmsg"), "")
 end)
 
+T.case("a file browser asked to reveal the current file has nothing to reveal in our buffers", OPTS, function(nvim)
+  -- neo-tree: a name that is no terminal's is a path, and its directory is offered as the root. This is what it would reveal.
+  nvim:lua([[
+    _G.path_to_reveal = function()
+      local short, long = vim.fn.expand("%"), vim.api.nvim_buf_get_name(0)
+      if vim.api.nvim_win_get_config(0).relative ~= "" or short == "" or long == "" or long:match("term://") then
+        return nil
+      end
+      return short == long and long or vim.fs.joinpath(vim.fn.getcwd(), short)
+    end
+  ]])
+  start(nvim)
+  local function reveal()
+    return nvim:lua("return _G.path_to_reveal()")
+  end
+  nvim:wait("vim.fn.bufname('%'):find('go')", "the title in the name")
+  T.eq(reveal(), nil)
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/chat'))")
+  T.eq(reveal(), nil)
+  for _, command in ipairs({ "log", "mcp", "review", "cloud", "status" }) do
+    nvim:cmd("CursorAgent " .. command)
+    for _, win in ipairs(nvim:api("nvim_tabpage_list_wins", 0)) do
+      nvim:api("nvim_set_current_win", win)
+      local path = reveal()
+      T.ok(not path or vim.fs.basename(path) == "a.lua", ("%s: %s"):format(command, path))
+    end
+  end
+end)
+
 T.case("a directory that nothing deals with is moved", OPTS, function(nvim)
   start(nvim)
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/prompt'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/prompt'))")
   nvim:cmd("silent! autocmd! FileExplorer")
   nvim:keys(":edit dir<CR>")
   expect_moved(nvim, "dir")
@@ -192,12 +221,12 @@ T.case("a buffer that an event deletes while it is moved does no harm", OPTS, fu
     })
   ]])
   local function enter()
-    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/prompt'))")
+    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/prompt'))")
   end
   enter()
   nvim:keys(":edit b.lua<CR>")
   nvim:wait(function()
-    return vim.deep_equal(shown(nvim), { "a.lua", "cursor-agent://1/chat", "cursor-agent://1/prompt" })
+    return vim.deep_equal(shown(nvim), { "a.lua", "cursor-agent-term://1/chat", "cursor-agent-term://1/prompt" })
   end, "the chat back")
   nvim:wait("vim.fn.bufexists('b.lua') == 0", "the buffer to go")
   T.ok(not nvim:messages():find("foreign.lua", 1, true), nvim:messages())
@@ -218,10 +247,10 @@ T.case("a buffer put into the chat from another window moves, and the user stays
   nvim:lua([[
     local buf = vim.fn.bufadd("b.lua")
     vim.fn.bufload(buf)
-    vim.api.nvim_win_set_buf(vim.fn.bufwinid("cursor-agent://1/prompt"), buf)
+    vim.api.nvim_win_set_buf(vim.fn.bufwinid("cursor-agent-term://1/prompt"), buf)
   ]])
   nvim:wait(function()
-    return vim.list_contains(shown(nvim), "cursor-agent://1/prompt") and vim.list_contains(shown(nvim), "b.lua")
+    return vim.list_contains(shown(nvim), "cursor-agent-term://1/prompt") and vim.list_contains(shown(nvim), "b.lua")
   end, "the prompt back")
   T.eq(nvim:lua("return vim.api.nvim_get_current_win()"), here)
 end)
@@ -229,11 +258,11 @@ end)
 T.case("a file opened in a split of the chat is beside the code", OPTS, function(nvim)
   start(nvim)
   for kind, command in pairs({ chat = "split", prompt = "vsplit" }) do
-    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/" .. kind .. "'))")
+    nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/" .. kind .. "'))")
     nvim:keys((":%s +2 b.lua<CR>"):format(command))
     nvim:wait(function()
       local names = shown(nvim)
-      return #names == 4 and names[3] == "cursor-agent://1/chat" and names[4] == "cursor-agent://1/prompt"
+      return #names == 4 and names[3] == "cursor-agent-term://1/chat" and names[4] == "cursor-agent-term://1/prompt"
     end, "the file beside the code")
     T.eq(nvim:lua("return { vim.fs.basename(vim.api.nvim_buf_get_name(0)), vim.fn.line('.') }"), { "b.lua", 2 })
     local at = nvim:lua("return { vim.fn.win_screenpos(1), vim.fn.win_screenpos(2) }")
@@ -244,13 +273,13 @@ T.case("a file opened in a split of the chat is beside the code", OPTS, function
     end, "the split to close")
   end
   -- A second look at the chat, and help, are what they were asked to be.
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/chat'))")
   nvim:keys(":split<CR>")
   nvim:wait(function()
     return #shown(nvim) == 4
   end, "the split")
   local chats = vim.tbl_filter(function(name)
-    return name == "cursor-agent://1/chat"
+    return name == "cursor-agent-term://1/chat"
   end, shown(nvim))
   T.eq(#chats, 2)
   nvim:keys(":close<CR>:help<CR>")
@@ -261,7 +290,7 @@ end)
 T.case("without a code window a file opened in the chat gets one", OPTS, function(nvim)
   start(nvim)
   nvim:cmd("1wincmd w | close")
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/chat'))")
   nvim:keys(":edit b.lua<CR>")
   expect_moved(nvim, "b.lua")
 end)
@@ -300,10 +329,10 @@ T.case("plugins that scroll smoothly leave the chat alone: it follows its text",
   start(nvim)
   nvim:prompt("more")
   nvim:wait_turns(2)
-  nvim:wait("vim.fn.line('w$', vim.fn.bufwinid('cursor-agent://1/chat')) > 190", "the chat to follow its text")
+  nvim:wait("vim.fn.line('w$', vim.fn.bufwinid('cursor-agent-term://1/chat')) > 190", "the chat to follow its text")
   T.eq(nvim:lua("return _G.animated"), nil)
   for _, name in ipairs({ "chat", "prompt" }) do
-    local buf = nvim:lua("return vim.fn.bufnr('cursor-agent://1/" .. name .. "')")
+    local buf = nvim:lua("return vim.fn.bufnr('cursor-agent-term://1/" .. name .. "')")
     T.eq(nvim:lua("return { vim.b[...].snacks_indent, vim.b[...].miniindentscope_disable }", buf), { false, true })
   end
 end)
@@ -311,7 +340,7 @@ end)
 ---lualine, as far as extensions go: their winbar is put on windows of their filetypes, else its own.
 T.case("the lualine extension has the chat's winbar and title", OPTS, function(nvim)
   start(nvim)
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/chat'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/chat'))")
   local texts = nvim:lua([[
     local extension = require("lualine.extensions.cursor_agent")
     assert(vim.list_contains(extension.filetypes, vim.bo.filetype))
@@ -322,7 +351,7 @@ T.case("the lualine extension has the chat's winbar and title", OPTS, function(n
   ]])
   T.contains(texts[1], "test")
   T.ok(texts[2] ~= "", "a title")
-  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent://1/prompt'))")
+  nvim:lua("vim.api.nvim_set_current_win(vim.fn.bufwinid('cursor-agent-term://1/prompt'))")
   -- The keys as they are mapped.
   T.contains(nvim:lua("return require('lualine.extensions.cursor_agent').sections.lualine_z[1]()"), "<C-s> send")
 end)

@@ -160,8 +160,8 @@ T.case("buffers, cards and messages carry the title", { width = 120, height = 30
   ask(nvim, "Make the parser accept trailing commas")
   nvim:wait_screen("make test")
   nvim:wait(function()
-    return nvim:lua("return vim.fn.bufname('cursor-agent://1/chat')")
-      == "cursor-agent://1/chat: Trailing commas∕parser"
+    return nvim:lua("return vim.fn.bufname('cursor-agent-term://1/chat')")
+      == "cursor-agent-term://1/chat: Trailing commas∕parser"
   end, "the buffer to carry the title")
   nvim:keys("<Esc>:tabnew<CR>")
   nvim:wait_screen("Trailing commas∕parser")

@@ -289,7 +289,7 @@ M.companions = {
   { name = "noice, mini.notify", how = "show the plugin's messages, as does snacks.notifier" },
   { name = "oil, telescope", how = "open files in the code window, not in the chat" },
   { name = "mini.pick, fzf-lua", how = "open files in the code window, not in the chat" },
-  { name = "neo-tree", how = "likewise; for `reveal` there is a recipe" },
+  { name = "neo-tree", how = "likewise; `reveal` opens the tree and asks nothing" },
   { name = "snacks.scroll", how = "is disabled in the chat" },
   { name = "mini.animate", how = "is disabled in the chat" },
   { name = "lualine", how = "has an extension: `cursor_agent`" },

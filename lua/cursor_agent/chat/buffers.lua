@@ -1,5 +1,7 @@
 -- The buffers of a chat: how each is created, and what happens when one is unloaded.
 
+local buffer_names = require("cursor_agent.bridge.buffer_names")
+
 local M = {}
 
 ---Renames a buffer. Neovim keeps the old name as an unloaded buffer, which is deleted here.
@@ -24,7 +26,7 @@ end
 ---@param name string
 ---@return string?
 function M.stem(name)
-  return name:match("^cursor%-agent://%d+/%a+")
+  return (buffer_names.rest(name) or ""):match("^%d+/%a+")
 end
 
 ---Names a buffer of a chat after the chat's title.
@@ -39,7 +41,7 @@ function M.name(buf, key, kind, title)
   end
   -- Tab lines show the last path component, so a slash in a title must not look like a path separator.
   local about = title and ": " .. title:gsub("/", "∕") or ""
-  local name = ("cursor-agent://%d/%s%s"):format(key, kind, about)
+  local name = buffer_names.of(("%d/%s%s"):format(key, kind, about))
   return vim.api.nvim_buf_get_name(buf) ~= name and M.rename(buf, name)
 end
 

@@ -3,6 +3,7 @@
 local buffers = require("cursor_agent.chat.buffers")
 local chats = require("cursor_agent.chat.registry")
 local layout = require("cursor_agent.chat.layout")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 
 local M = {}
 
@@ -43,7 +44,7 @@ end
 function M.loaded()
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buf)
-    if name:find("^cursor%-agent://") and not chats.of_buffer(buf) then
+    if buffer_names.rest(name) and not chats.of_buffer(buf) then
       -- Its title may have been different when the file was written.
       local live = (aside[buffers.stem(name) or name] or {}).buf
       local chat = live and chats.of_buffer(live)

@@ -3,6 +3,7 @@
 local format = require("cursor_agent.render.format")
 local bridge = require("cursor_agent.bridge")
 local events = require("cursor_agent.bridge.events")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 local transcripts = require("cursor_agent.chat.transcript")
 
 local M = {}
@@ -113,7 +114,7 @@ end
 local function make(chat, task)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.b[buf].cursor_agent_key = chat.key
-  vim.api.nvim_buf_set_name(buf, ("cursor-agent://%d/subagent/%d"):format(chat.key, task))
+  vim.api.nvim_buf_set_name(buf, buffer_names.of(("%d/subagent/%d"):format(chat.key, task)))
   local bo = vim.bo[buf]
   bo.bufhidden = "wipe"
   bo.swapfile = false
@@ -153,7 +154,7 @@ function M.open(chat, task)
     return nil, "no subagent under the cursor"
   end
   local from = vim.api.nvim_get_current_win()
-  local buf = vim.fn.bufnr(("^cursor-agent://%d/subagent/%d$"):format(chat.key, task))
+  local buf = vim.fn.bufnr(buffer_names.exactly(("%d/subagent/%d"):format(chat.key, task)))
   if buf == -1 then
     buf = make(chat, task)
   end

@@ -6,12 +6,13 @@ local client = require("cursor_agent.cloud.client")
 local clock = require("cursor_agent.bridge.clock")
 local config = require("cursor_agent.config")
 local format = require("cursor_agent.render.format")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 local rows = require("cursor_agent.cloud.rows")
 local watch = require("cursor_agent.cloud.watch")
 
 local M = {}
 
-local NAME = "cursor-agent://cloud"
+local NAME = "cloud"
 local NS = vim.api.nvim_create_namespace("cursor_agent_cloud")
 local TITLES = vim.api.nvim_create_namespace("cursor_agent_cloud_titles")
 
@@ -63,7 +64,7 @@ local timer ---@type uv.uv_timer_t?
 
 ---@return integer?
 local function buffer()
-  local buf = vim.fn.bufnr("^" .. NAME .. "$")
+  local buf = vim.fn.bufnr(buffer_names.exactly(NAME))
   return buf > 0 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
@@ -627,7 +628,7 @@ function M.open()
   local buf = buffer()
   if not buf then
     buf = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buf, NAME)
+    vim.api.nvim_buf_set_name(buf, buffer_names.of(NAME))
     vim.bo[buf].bufhidden = "hide"
     put(buf, 0, -1, vim.list_extend(head(), foot()))
     vim.bo[buf].filetype = "cursoragent-cloud"

@@ -2,6 +2,7 @@
 
 local frame = require("cursor_agent.decide.frame")
 local format = require("cursor_agent.render.format")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 local paint = require("cursor_agent.decide.paint")
 local blocks = require("cursor_agent.render.block")
 
@@ -418,7 +419,7 @@ end
 ---@return integer? buf nil if there is no room
 function M.details(decision)
   local buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(buf, ("cursor-agent://decision/%d"):format(decision.id))
+  vim.api.nvim_buf_set_name(buf, buffer_names.of(("decision/%d"):format(decision.id)))
   vim.b[buf].cursor_agent_decision = decision.id
   vim.bo[buf].bufhidden = "wipe"
   vim.bo[buf].filetype = "cursoragent-decision"

@@ -5,6 +5,7 @@ local bridge = require("cursor_agent.bridge")
 local config = require("cursor_agent.config")
 local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 local notify = require("cursor_agent.notify")
 local private = require("cursor_agent.files.private")
 local regular = require("cursor_agent.files.regular")
@@ -247,7 +248,7 @@ local function buffer(decision)
   end
   buf = vim.api.nvim_create_buf(false, true)
   buffers[decision.id] = buf
-  vim.api.nvim_buf_set_name(buf, ("cursor-agent://plan/%d.md"):format(decision.id))
+  vim.api.nvim_buf_set_name(buf, buffer_names.of(("plan/%d.md"):format(decision.id)))
   vim.b[buf].cursor_agent_decision = decision.id
   require("cursor_agent.colour.parsers").fence(buf, "markdown")
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))

@@ -1,5 +1,7 @@
 -- Shows the user's text and the agent's side by side, in their own tab page.
 
+local buffer_names = require("cursor_agent.bridge.buffer_names")
+
 local M = {}
 
 ---Shows the user's text and the agent's side by side in their own tab page.
@@ -19,7 +21,7 @@ function M.show(conflict)
   vim.bo[theirs].bufhidden = "wipe"
   vim.bo[theirs].filetype = vim.bo[conflict.buf].filetype
   vim.bo[theirs].modifiable = false
-  vim.api.nvim_buf_set_name(theirs, ("cursor-agent://theirs/%d/%s"):format(theirs, vim.fs.basename(conflict.path)))
+  vim.api.nvim_buf_set_name(theirs, buffer_names.of(("theirs/%d/%s"):format(theirs, vim.fs.basename(conflict.path))))
   vim.api.nvim_open_win(theirs, true, { split = "right", win = mine })
   vim.cmd("diffthis")
   vim.api.nvim_create_autocmd("BufWipeout", {

@@ -3,6 +3,7 @@
 local key_of = require("cursor_agent.keys").key
 local bridge = require("cursor_agent.bridge")
 local cli = require("cursor_agent.mcp.cli")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 local notify = require("cursor_agent.notify")
 local redact = require("cursor_agent.bridge.redact")
 local scratch = require("cursor_agent.window.scratch")
@@ -44,7 +45,7 @@ local round = 0
 
 ---@return integer?
 local function buffer()
-  local buf = vim.fn.bufnr("^cursor-agent://mcp$")
+  local buf = vim.fn.bufnr(buffer_names.exactly("mcp"))
   return buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 

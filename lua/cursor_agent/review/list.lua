@@ -4,10 +4,11 @@ local chats = require("cursor_agent.chat.registry")
 local format = require("cursor_agent.render.format")
 local bridge = require("cursor_agent.bridge")
 local events = require("cursor_agent.bridge.events")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 
 local M = {}
 
-local NAME = "cursor-agent://review"
+local NAME = "review"
 local NS = vim.api.nvim_create_namespace("cursor_agent_review_list")
 
 ---@class (exact) cursor_agent.review.Row
@@ -25,7 +26,7 @@ local about = {}
 
 ---@return integer?
 local function buffer()
-  local buf = vim.fn.bufnr("^" .. NAME .. "$")
+  local buf = vim.fn.bufnr(buffer_names.exactly(NAME))
   return buf > 0 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
@@ -217,7 +218,7 @@ function M.open(chat, turn)
   local buf = buffer()
   if not buf then
     buf = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buf, NAME)
+    vim.api.nvim_buf_set_name(buf, buffer_names.of(NAME))
     vim.bo[buf].filetype = "cursoragent-review"
     require("cursor_agent.keys").map(buf, "review")
     vim.api.nvim_create_autocmd("CursorMoved", {

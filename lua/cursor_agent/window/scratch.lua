@@ -2,6 +2,7 @@
 
 local code = require("cursor_agent.window.code")
 local format = require("cursor_agent.render.format")
+local buffer_names = require("cursor_agent.bridge.buffer_names")
 local notify = require("cursor_agent.notify")
 local parsers = require("cursor_agent.colour.parsers")
 local window = require("cursor_agent.window.quiet")
@@ -11,7 +12,7 @@ local M = {}
 local GROUP = vim.api.nvim_create_augroup("cursor_agent_scratch", {})
 
 ---@class (exact) cursor_agent.scratch.Opts
----@field name string unique; shown as cursor-agent://name
+---@field name string unique; see bridge/buffer_names.lua
 ---@field filetype? string
 ---@field kind? cursor_agent.BufferKind whose keys it has; default: those of a reader
 ---@field modifiable? boolean
@@ -73,7 +74,7 @@ end
 ---@param name string
 ---@return integer?
 local function find(name)
-  local buf = vim.fn.bufnr("^" .. vim.fn.escape("cursor-agent://" .. name, "[]*?{}\\") .. "$")
+  local buf = vim.fn.bufnr(buffer_names.exactly(name))
   return buf ~= -1 and buf or nil
 end
 
@@ -152,7 +153,7 @@ function M.open(lines, opts)
   local buf = find(opts.name)
   if not buf then
     buf = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buf, "cursor-agent://" .. opts.name)
+    vim.api.nvim_buf_set_name(buf, buffer_names.of(opts.name))
     if opts.modifiable then
       keep_changes(buf)
     end
