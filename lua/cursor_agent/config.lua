@@ -74,8 +74,8 @@ function M.get()
   if merged then
     return merged
   end
-  local global, global_problems = check.check(vim.g.cursor_agent)
-  local own, own_problems = check.check(given)
+  local global, global_problems, global_wrong = check.check(vim.g.cursor_agent)
+  local own, own_problems, own_wrong = check.check(given)
   local config = vim.tbl_deep_extend("force", defaults(), global, own) --[[@as cursor_agent.Config]]
   -- Lists are replaced, not merged by position.
   for _, opts in ipairs({ global, own }) do
@@ -103,14 +103,11 @@ function M.get()
     table.insert(problems, ("option `agent`: `agents.%s` does not exist"):format(config.agent))
     config.agent = "cursor"
   end
-  wrong_rules = false
-  for _, problem in ipairs(problems) do
-    if problem:find("^option `policy`") then
-      wrong_rules = true
-      -- Without the broken rule the others may allow more than the user meant, so drop all of them and ask about
-      -- everything.
-      config.policy = {}
-    end
+  wrong_rules = (global_wrong.policy or own_wrong.policy) == true
+  if wrong_rules then
+    -- Without the broken rule the others may allow more than the user meant, so drop all of them and ask about
+    -- everything.
+    config.policy = {}
   end
   local presets = require("cursor_agent.agents.presets")
   for _, agent in pairs(config.agents) do

@@ -133,8 +133,17 @@ end
 ---@param opts any
 ---@return table clean the valid options
 ---@return string[] problems one line each, with the key path
+---@return table<string, true> wrong the options at the top that have a problem
 function M.check(opts)
-  local problems = {} ---@type string[]
+  local problems, wrong = {}, {} ---@type string[], table<string, true>
+
+  ---@param path string
+  ---@param text string
+  ---@param ... any
+  local function complain(path, text, ...)
+    table.insert(problems, text:format(...))
+    wrong[path:match("^[^.]*")] = true
+  end
 
   ---@param value any
   ---@param node cursor_agent.config.Node
@@ -146,26 +155,23 @@ function M.check(opts)
       local fits, details = kind.test(value)
       if not fits and details then
         for _, detail in ipairs(details) do
-          table.insert(problems, ("option `%s`: %s"):format(path, detail))
+          complain(path, "option `%s`: %s", path, detail)
         end
         return nil
       elseif not fits then
         local example = schema.examples[f.path] and ", such as " .. schema.examples[f.path] or ""
         local got = describe(value, f.type)
-        table.insert(problems, ("option `%s`: expected %s%s, got %s"):format(path, kind.says, example, got))
+        complain(path, "option `%s`: expected %s%s, got %s", path, kind.says, example, got)
         return nil
       end
       if f.choices and not vim.list_contains(f.choices, value) then
-        table.insert(
-          problems,
-          ("option `%s`: expected one of %s, got %q"):format(path, table.concat(f.choices, ", "), value)
-        )
+        complain(path, "option `%s`: expected one of %s, got %q", path, table.concat(f.choices, ", "), value)
         return nil
       end
       return vim.deepcopy(value)
     end
     if type(value) ~= "table" then
-      table.insert(problems, ("option `%s`: expected a table, got %s"):format(path, describe(value)))
+      complain(path, "option `%s`: expected a table, got %s", path, describe(value))
       return nil
     end
     local clean = {}
@@ -180,7 +186,7 @@ function M.check(opts)
       if child then
         clean[name] = walk(item, child, at)
       else
-        table.insert(problems, ("unknown option `%s`%s"):format(at, meant_instead(name, path, known or names)))
+        complain(at, "unknown option `%s`%s", at, meant_instead(name, path, known or names))
       end
     end
     return clean
@@ -188,7 +194,7 @@ function M.check(opts)
 
   local clean = opts == nil and {} or walk(opts, schema_tree(), "")
   table.sort(problems)
-  return clean or {}, problems
+  return clean or {}, problems, wrong
 end
 
 return M
