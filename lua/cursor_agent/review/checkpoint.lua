@@ -1,6 +1,7 @@
 -- `:CursorAgent checkpoint`: files as they were before a prompt, listed, compared and restored.
 
 local chats = require("cursor_agent.chat.registry")
+local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
 local bridge = require("cursor_agent.bridge")
 local notify = require("cursor_agent.notify")
@@ -81,7 +82,7 @@ function M.restore(id, opts)
         -- The user chose the old file; the current text stays in the undo history.
         vim.bo[buf].modified = false
       end
-      require("cursor_agent.files").changed(buf, { quietly = true })
+      events.emit("file changed", buf, { quietly = true })
     end
   end
   require("cursor_agent.review").changed(paths)

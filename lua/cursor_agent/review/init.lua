@@ -433,7 +433,7 @@ local function into_buffer(file, step)
   end)
   -- Effects of undoing that no edit describes: a binary file, line endings, another encoding.
   if not modified and not file.deleted then
-    require("cursor_agent.files").changed(buf, { quietly = true })
+    events.emit("file changed", buf, { quietly = true })
   end
 end
 
