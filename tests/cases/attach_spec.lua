@@ -1,6 +1,9 @@
 -- What else can be attached: the quickfix list, a terminal's output, images, symbols of a language server, web addresses.
 
 local T = require("harness")
+local files = require("harness.file")
+
+local write = files.write
 
 local OPTS = { width = 120, height = 30, files = { ["a.lua"] = "local M = {}\nreturn M\n" } }
 
@@ -9,15 +12,6 @@ local OPTS = { width = 120, height = 30, files = { ["a.lua"] = "local M = {}\nre
 ---@return string
 local function png(bytes)
   return "\137PNG\r\n\26\n" .. ("\1"):rep((bytes or 64) - 8)
-end
-
----@param path string
----@param text string
-local function write(path, text)
-  vim.fn.mkdir(vim.fs.dirname(path), "p")
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
 end
 
 ---Programs of the case's own, which are then the only ones there are beside what they need.

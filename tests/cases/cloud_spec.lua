@@ -3,24 +3,7 @@
 local T = require("harness")
 local Cloud = require("harness.cloud")
 
-local OPTS = { width = 120, height = 30, deadline_ms = 90000 }
-
----Runs a case with a fake of its own.
----@param name string
----@param args string[] of the fake
----@param run fun(nvim: harness.Child, cloud: harness.Cloud)
----@param opts? harness.CaseOptions
-local function case(name, args, run, opts)
-  T.case(name, vim.tbl_extend("force", OPTS, opts or {}), function(nvim)
-    local cloud = Cloud.start(T.root, args)
-    nvim:use(T.agent({ turns = {} }), { cloud = { url = cloud.url, api_key = "key_fake" } })
-    local ok, why = xpcall(run, debug.traceback, nvim, cloud)
-    cloud:stop()
-    if not ok then
-      error(why, 0)
-    end
-  end)
-end
+local case = Cloud.case
 
 ---Opens the dashboard and waits for the states.
 ---@param nvim harness.Child
@@ -29,15 +12,6 @@ local function open(nvim, states)
   nvim:cmd("CursorAgent cloud")
   nvim:wait_screen(states or "running")
   nvim:wait_screen_without("Loading…")
-end
-
----@param nvim harness.Child
----@param text string
-local function expect_message(nvim, text)
-  nvim:wait(function()
-    -- A message is broken where the screen ends.
-    return nvim:messages():gsub("\n", ""):find(text, 1, true)
-  end, ("the message %q"):format(text))
 end
 
 ---The lines of the dashboard with an agent.
@@ -85,10 +59,10 @@ case("the dashboard shows, filters and works by keys", { "--agents", "9", "--pac
   end, "all agents")
   -- Stop and follow up.
   nvim:keys("gg2jx")
-  expect_message(nvim, "stopped “Fix flaky tests”")
+  nvim:wait_message("stopped “Fix flaky tests”")
   nvim:wait_screen("2 stopped")
   nvim:keys("fhang on<CR>")
-  expect_message(nvim, "sent to “Fix flaky tests”")
+  nvim:wait_message("sent to “Fix flaky tests”")
   nvim:wait_screen("2 running")
   T.contains(requests(cloud:tell().requests, "POST", "/runs")[1].body, "hang on")
   -- The page, when there is no pull request.
@@ -106,10 +80,10 @@ case("the dashboard shows, filters and works by keys", { "--agents", "9", "--pac
   nvim:keys("a")
   nvim:wait_screen("report.md")
   nvim:keys("1<CR>")
-  expect_message(nvim, "downloaded report.md")
+  nvim:wait_message("downloaded report.md")
   T.contains(table.concat(vim.fn.readfile(nvim.work .. "/report.md"), "\n"), "All tests pass")
   nvim:keys("A")
-  expect_message(nvim, "was archived")
+  nvim:wait_message("was archived")
   nvim:wait(function()
     return #lines(nvim) == 8
   end, "it to be put away")
@@ -117,12 +91,12 @@ case("the dashboard shows, filters and works by keys", { "--agents", "9", "--pac
   nvim:keys("D")
   nvim:wait_screen("Permanently delete")
   nvim:keys("n")
-  expect_message(nvim, "nothing was deleted")
+  nvim:wait_message("nothing was deleted")
   T.eq(#cloud:tell().agents, 9)
   nvim:keys("D")
   nvim:wait_screen("Permanently delete")
   nvim:keys("y")
-  expect_message(nvim, "deleted “Fix flaky tests”")
+  nvim:wait_message("deleted “Fix flaky tests”")
   T.eq(#cloud:tell().agents, 8)
   nvim:keys("g?")
   nvim:wait_screen("In the list of cloud agents")
@@ -162,7 +136,7 @@ case("a run that goes on streams into the chat that was opened", { "--pace", "60
     "require('cursor_agent.cloud.git').place = function(_, done) done({ root = '/', remote = 'origin', url = 'https://github.com/acme/app', branch = 'main', pushed = true, ahead = 0, dirty = false }) end"
   )
   nvim:cmd("CursorAgent cloud new Fix the parser")
-  expect_message(nvim, "started on acme/app")
+  nvim:wait_message("started on acme/app")
   T.eq(
     nvim:lua("return _G.asked"),
     "Cloud agent: github.com/acme/app · at main · model default · mode agent · opens a pull request: “Fix the parser”"
@@ -191,7 +165,7 @@ case(
       "require('cursor_agent.cloud.git').place = function(_, done) done({ root = '/', remote = 'origin', url = 'https://github.com/acme/app', branch = 'new', pushed = false, ahead = 0, dirty = false }) end"
     )
     nvim:cmd("CursorAgent cloud new a question, please")
-    expect_message(nvim, "“a question, please” asks: Which store should sessions use: SQLite or JSON lines?")
+    nvim:wait_message("“a question, please” asks: Which store should sessions use: SQLite or JSON lines?")
     T.eq(nvim:lua("return require('cursor_agent').statusline()"), "cloud 1 asking")
     T.contains(nvim:lua("return _G.asked"), "the branch new has not been pushed, so Cursor cannot see it")
     -- It is counted until its conversation is opened.
@@ -203,13 +177,13 @@ case(
     nvim:wait_state("idle")
     nvim:cmd("CursorAgent close")
     nvim:cmd("CursorAgent cloud new fail, please")
-    expect_message(nvim, "The quota of this month is used up")
+    nvim:wait_message("The quota of this month is used up")
     -- Without a prompt, the settings are shown first.
     nvim:cmd("CursorAgent cloud new")
     nvim:wait_screen("repository: https://github.com/acme/app")
     nvim:cmd("%s/^mode: agent/mode: plan/")
     nvim:keys("GAThink it over<Esc><C-s>")
-    expect_message(nvim, "“Think it over” finished")
+    nvim:wait_message("“Think it over” finished")
     local sent = vim.json.decode(requests(cloud:tell().requests, "POST", "/v1/agents")[3].body)
     T.eq({ sent.mode, sent.prompt.text, sent.autoCreatePR }, { "plan", "Think it over", true })
     local before = #cloud:tell().requests
@@ -225,7 +199,7 @@ case("a lost answer makes one agent, and says that it did", {}, function(nvim, c
   )
   cloud:tell({ faults = { { method = "POST", path = "/v1/agents", times = 2, what = "lose_answer" } } })
   nvim:cmd("CursorAgent cloud new hang")
-  expect_message(nvim, "started on acme/app")
+  nvim:wait_message("started on acme/app")
   T.eq(#cloud:tell().agents, 1)
 end)
 
@@ -238,9 +212,9 @@ case("failures are said in words, with what to do", { "--agents", "2" }, functio
   nvim:keys("R")
   nvim:wait_screen("which should print the Cursor API key, failed")
   nvim:cmd("CursorAgent cloud me")
-  expect_message(nvim, "which should print the Cursor API key, failed")
+  nvim:wait_message("which should print the Cursor API key, failed")
   nvim:keys(":CursorAgent cloud nonsense<CR>")
-  expect_message(nvim, "unknown argument `nonsense` of `cloud`")
+  nvim:wait_message("unknown argument `nonsense` of `cloud`")
 end)
 
 case("a thousand agents come in pages and never stop the editor", { "--agents", "1000" }, function(nvim, cloud)
@@ -285,16 +259,6 @@ case("a thousand agents come in pages and never stop the editor", { "--agents", 
   T.eq(#pages, 20)
 end)
 
----@param dir string
----@param ... string
-local function git(dir, ...)
-  local identity = { "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main" }
-  local command = vim.list_extend(vim.list_extend({ "git", "-C", dir }, identity), { ... })
-  local result = vim.system(command, { text = true }):wait()
-  T.eq(result.code, 0, result.stderr)
-  return result.stdout
-end
-
 case(
   "a chat is handed over in a buffer; its branch is compared and checked out, never over changes",
   { "--pace", "2" },
@@ -302,18 +266,18 @@ case(
     -- A remote, and a clone of it that Neovim is in.
     local remote = nvim.dir .. "/acme/app.git"
     vim.fn.mkdir(remote, "p")
-    git(remote, "init", "--quiet", "--bare")
-    git(nvim.work, "init", "--quiet")
-    git(nvim.work, "remote", "add", "origin", remote)
-    git(nvim.work, "add", "a.lua")
-    git(nvim.work, "commit", "--quiet", "-m", "first")
-    git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
-    git(nvim.work, "fetch", "--quiet")
+    T.git(remote, "init", "--quiet", "--bare")
+    T.git(nvim.work, "init", "--quiet")
+    T.git(nvim.work, "remote", "add", "origin", remote)
+    T.git(nvim.work, "add", "a.lua")
+    T.git(nvim.work, "commit", "--quiet", "-m", "first")
+    T.git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
+    T.git(nvim.work, "fetch", "--quiet")
     vim.fn.writefile({ "local changed" }, nvim.work .. "/a.lua")
 
     nvim:use(
       T.agent({ turns = { { { text = "I would rename it." } } } }),
-      { cloud = { url = cloud.url, api_key = "key_fake" } }
+      { cloud = { url = cloud.url, api_key = Cloud.KEY } }
     )
     nvim:cmd("edit a.lua")
     nvim:cmd("CursorAgent")
@@ -333,7 +297,7 @@ case(
     nvim:wait_screen("[Y]es")
     T.eq(#cloud:tell().agents, 0)
     nvim:keys("y")
-    expect_message(nvim, "started on acme/app")
+    nvim:wait_message("started on acme/app")
     local sent = requests(cloud:tell().requests, "POST", "/v1/agents")[1].body
     T.contains(sent, "I might")
     T.ok(not sent:find("I would rename", 1, true))
@@ -345,33 +309,33 @@ case(
     local branch = nvim:lua("return require('cursor_agent.cloud.dashboard').known(...).branch", id)
     local other = nvim.dir .. "/other"
     vim.fn.mkdir(other, "p")
-    git(other, "clone", "--quiet", "--branch", "main", remote, "app")
+    T.git(other, "clone", "--quiet", "--branch", "main", remote, "app")
     vim.fn.writefile({ "local renamed" }, other .. "/app/a.lua")
-    git(other .. "/app", "switch", "--quiet", "-c", branch)
-    git(other .. "/app", "commit", "--quiet", "-am", "rename")
-    git(other .. "/app", "push", "--quiet", "origin", branch)
+    T.git(other .. "/app", "switch", "--quiet", "-c", branch)
+    T.git(other .. "/app", "commit", "--quiet", "-am", "rename")
+    T.git(other .. "/app", "push", "--quiet", "origin", branch)
 
     nvim:cmd("CursorAgent cloud diff " .. id)
     nvim:wait_screen("+local renamed")
     nvim:keys("q")
     nvim:cmd("CursorAgent cloud checkout " .. id)
-    expect_message(nvim, "there are uncommitted changes; nothing was checked out")
+    nvim:wait_message("there are uncommitted changes; nothing was checked out")
     T.eq(vim.fn.readfile(nvim.work .. "/a.lua"), { "local changed" })
-    git(nvim.work, "checkout", "--quiet", "a.lua")
+    T.git(nvim.work, "checkout", "--quiet", "a.lua")
     nvim:cmd("CursorAgent cloud checkout " .. id)
-    expect_message(nvim, branch .. " is checked out")
+    nvim:wait_message(branch .. " is checked out")
     T.eq(vim.fn.readfile(nvim.work .. "/a.lua"), { "local renamed" })
   end,
   { files = { ["a.lua"] = "local a\n" } }
 )
 
-T.case("the demo says that nothing leaves the machine", OPTS, function(nvim)
+T.case("the demo says that nothing leaves the machine", Cloud.OPTS, function(nvim)
   nvim:lua("require('cursor_agent').setup({ agent = 'demo', cloud = { url = 'demo' } })")
   open(nvim)
   nvim:wait_screen("Cloud agents (demo: nothing leaves this machine)")
   nvim:lua("vim.ui.open = function(address) _G.opened = address end")
   nvim:keys("gg3jp")
-  expect_message(nvim, "the demo does not open a browser")
+  nvim:wait_message("the demo does not open a browser")
   T.eq(nvim:lua("return _G.opened"), nil)
   nvim:keys("<CR>")
   nvim:wait_screen("Lists accept a trailing comma now.")

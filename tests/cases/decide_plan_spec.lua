@@ -1,6 +1,9 @@
 -- Plans: read and edited as markdown, accepted with what the user made of them, followed by the todos.
 
 local T = require("harness")
+local files = require("harness.file")
+
+local read = files.peek
 
 local METHOD = "cursor/create_plan"
 
@@ -54,17 +57,6 @@ Without a name the greeting ends in the air.
 local function planning(plan, after)
   local steps = { { request = { method = METHOD, params = plan or PLAN } } }
   return { turns = { vim.list_extend(steps, after or {}) } }
-end
-
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
-  return text
 end
 
 ---@param nvim harness.Child

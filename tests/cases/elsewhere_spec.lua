@@ -2,15 +2,9 @@
 
 local T = require("harness")
 local WebSocket = require("harness.websocket")
+local files = require("harness.file")
 
----@param path string
----@param text string
-local function write(path, text)
-  vim.fn.mkdir(vim.fs.dirname(path), "p")
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
-end
+local write = files.write
 
 ---An agent at an address.
 ---@param url string

@@ -1,6 +1,9 @@
 -- Files an agent changes on disk: Neovim asks nothing about them, and unsaved text stays whatever key comes next.
 
 local T = require("harness")
+local files = require("harness.file")
+
+local put, get = files.write, files.read
 
 local TEXT = table.concat(vim.fn.map(vim.fn.range(1, 30), "'line ' . v:val"), "\n") .. "\n"
 local OPTS = { width = 120, height = 30, files = { ["a.txt"] = TEXT, ["other.txt"] = TEXT } }
@@ -15,23 +18,6 @@ end
 
 ---What the user typed in the second line, and what the agent wrote in the twentieth.
 local BOTH = replaced("line 2", "mine", replaced("line 20", "theirs"))
-
----@param path string
----@param text string
-local function put(path, text)
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
-end
-
----@param path string
----@return string
-local function get(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
 
 ---@param nvim harness.Child
 ---@param name string

@@ -2,6 +2,9 @@
 
 local T = require("harness")
 local small_disk = require("harness.small_disk")
+local files = require("harness.file")
+
+local put, get = files.write, files.read
 
 local TEXT = table.concat(vim.fn.map(vim.fn.range(1, 30), "'line ' . v:val"), "\n") .. "\n"
 local OPTS = { width = 120, height = 30, files = { ["a.txt"] = TEXT } }
@@ -12,23 +15,6 @@ local OPTS = { width = 120, height = 30, files = { ["a.txt"] = TEXT } }
 ---@return string
 local function replaced(from, to, text)
   return ((text or TEXT):gsub(vim.pesc(from) .. "\n", to .. "\n"))
-end
-
----@param path string
----@param text string
-local function put(path, text)
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
-end
-
----@param path string
----@return string
-local function get(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
 end
 
 ---@param fields table?

@@ -2,19 +2,11 @@
 
 local T = require("harness")
 local small_disk = require("harness.small_disk")
+local files = require("harness.file")
+
+local read = files.peek
 
 local BIG = ("one two three four five six seven\n"):rep(6000)
-
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
-  return text
-end
 
 T.case("a plan that does not fit is not accepted, and the old one stays", { width = 100 }, function(nvim)
   local dir = nvim.work .. "/small"

@@ -2,6 +2,9 @@
 
 local T = require("harness")
 local sha256 = dofile(T.root .. "/lua/cursor_agent/install/sha256.lua")
+local disk = require("harness.file")
+
+local read, write = disk.read, disk.write
 
 ---@class harness.Plugin
 ---@field root string
@@ -13,24 +16,6 @@ local EXECUTABLE = 493
 
 -- What a clone has and an installation may look at. `lib/` is what the cases are about.
 local PARTS = { "build.lua", "checksums.txt", "Cargo.toml", "Cargo.lock", ".cargo", "lua", "plugin", "doc", "src" }
-
----@param path string
----@return string
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
----@param path string
----@param text string
-local function write(path, text)
-  vim.fn.mkdir(vim.fs.dirname(path), "p")
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
-end
 
 ---@param child harness.Child
 ---@return harness.Plugin

@@ -1,5 +1,9 @@
 -- Look-ups among the system's processes, for the cases that say nothing may be left behind.
 
+local files = require("harness.file")
+
+local read = files.peek
+
 local M = {}
 
 ---The variable that marks every process of a case: the child Neovim gets it and all it starts inherit it.
@@ -9,18 +13,6 @@ M.MARKER = "CURSOR_AGENT_TEST_CASE"
 ---@field pid integer
 ---@field group integer
 ---@field command string
-
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
-  end
-  local text = file:read("*a")
-  file:close()
-  return text
-end
 
 ---The state letter and the group of a process; nil when there is none.
 ---@param pid integer

@@ -4,31 +4,14 @@
 -- UPDATE_SCREENSHOTS=1 writes NAME.txt; UPDATE_SCREENSHOTS=version writes the version's own file where it differs from
 -- NAME.txt and removes it where it does not (`make screenshots` does both in the right order).
 
+local files = require("harness.file")
+
+local read, write = files.peek, files.write
+
 local M = {}
 
 ---The running Neovim's, as in the names of files.
 M.version = assert(vim.fn.execute("version"):match("NVIM v(%d+%.%d+)"))
-
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
-  end
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
----@param path string
----@param text string
-local function write(path, text)
-  vim.fn.mkdir(vim.fs.dirname(path), "p")
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
-end
 
 ---Keeps the width: what stands right of it must stay where it is.
 ---@param digits string
