@@ -200,9 +200,15 @@ T.case("blink.cmp is given our source by itself, above its own, and its menu is 
   nvim:keys("@pars")
   nvim:wait("_G.blink.added['cursoragent-prompt'] ~= nil", "the source")
   T.eq(nvim:lua("return _G.blink.added"), { ["cursoragent-prompt"] = { "cursor_agent" } })
-  local provider = nvim:lua("return _G.blink.config.sources.providers.cursor_agent")
+  local provider = nvim:lua([[
+    local provider = vim.deepcopy(_G.blink.config.sources.providers.cursor_agent)
+    provider.fallbacks = provider.fallbacks({}, { "lsp", "path", "cursor_agent", "buffer" })
+    return provider
+  ]])
   T.eq(provider.module, "cursor_agent.completion.blink")
   T.ok(provider.score_offset > 3, "above paths and words of buffers")
+  -- After `/` its list of the root directory would be below our commands.
+  T.eq(provider.fallbacks, { "lsp", "path", "buffer" })
   nvim:keys("er and @prin")
   T.eq(line(nvim), "@parser and @prin")
   no_menu(nvim)

@@ -282,8 +282,8 @@ M.abilities = {
 ---Other plugins, and how the chat works with each.
 ---@type { name: string, how: string }[]
 M.companions = {
-  { name = "blink.cmp", how = "gets the prompt's source, ranked above its own" },
-  { name = "nvim-cmp", how = "gets the prompt's source, ranked before its own" },
+  { name = "blink.cmp", how = "gets the prompt's source, which is asked before its own" },
+  { name = "nvim-cmp", how = "gets the prompt's source, which is asked before its own" },
   { name = "mini.completion", how = "is disabled in the prompt" },
   { name = "nvim-notify", how = "shows the plugin's messages" },
   { name = "noice, mini.notify", how = "show the plugin's messages, as does snacks.notifier" },

@@ -23,6 +23,16 @@ end
 
 local blink_registered = false
 
+---blink.cmp asks these sources only where ours has nothing: after `/`, no root directory below the slash commands.
+---@param _ table the context
+---@param enabled string[] ids of the sources of the buffer
+---@return string[]
+local function fallbacks(_, enabled)
+  return vim.tbl_filter(function(id)
+    return id ~= SOURCE
+  end, enabled)
+end
+
 ---Whether blink.cmp was set up. Being loaded is not enough: language server configs load it for its capabilities.
 ---@param config table?
 ---@return boolean
@@ -54,7 +64,8 @@ local function blink()
   if not blink_registered then
     local id = blink_id(config)
     if not id then
-      cmp.add_source_provider(SOURCE, { name = "agent", module = BLINK_MODULE, score_offset = SCORE_OFFSET })
+      local provider = { name = "agent", module = BLINK_MODULE, score_offset = SCORE_OFFSET, fallbacks = fallbacks }
+      cmp.add_source_provider(SOURCE, provider)
     end
     cmp.add_filetype_source(FILETYPE, id or SOURCE)
     blink_registered = true
