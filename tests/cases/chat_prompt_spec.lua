@@ -721,6 +721,20 @@ T.case("the winbar says when the session does not come", OPTS, function(nvim)
   end, "the winbar to say so")
 end)
 
+T.case(
+  "the keys around the prompt are those of an idle chat after a turn that says nothing",
+  { width = 120 },
+  function(nvim)
+    nvim:use(T.agent({ turns = { { { text = "Hello." } }, { { wait_ms = 300 } } } }))
+    nvim:prompt("go")
+    nvim:wait_turns(1)
+    nvim:prompt("more")
+    nvim:wait_screen("╰ <C-s> queue · <C-c> stop")
+    nvim:wait_turns(2)
+    nvim:wait_screen("╰ <C-s> send · @ attach")
+  end
+)
+
 T.case("files complete and go along whatever they are called", {
   width = 120,
   height = 24,

@@ -316,6 +316,13 @@ function Prompt:refresh()
   end
 end
 
+---Redraws the bottom of the frame. Neovim does that by itself only when text changes.
+function Prompt:redraw_keys()
+  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+    vim.api.nvim__redraw({ win = win, statusline = true })
+  end
+end
+
 M.methods = Prompt
 
 return M

@@ -279,9 +279,14 @@ vim.api.nvim_create_autocmd({ "BufModifiedSet", "BufWritePost", "BufDelete" }, {
 })
 
 ---@param chat cursor_agent.Chat
-function M.on_status(chat)
+---@param before cursor_agent.Status
+function M.on_status(chat, before)
   chat.prompt:on_status(chat.status)
   chat.prompt:refresh()
+  local after = chat.status
+  if after.turn_started_ms ~= before.turn_started_ms or after.queued ~= before.queued or after.mode ~= before.mode then
+    chat.prompt:redraw_keys()
+  end
 end
 
 return M
