@@ -39,6 +39,21 @@ local LOOKS = {
   checktime_of_one = function(nvim)
     nvim:lua("vim.schedule(function() vim.cmd('checktime ' .. vim.fn.bufnr('a.txt')) end)")
   end,
+  entering = function(nvim)
+    nvim:keys(":hide edit other.txt<CR>:buffer a.txt<CR>")
+  end,
+  autocommands = function(nvim)
+    nvim:cmd("autocmd FocusGained,WinEnter,BufEnter * checktime")
+    -- None of these keys answers a dialog.
+    nvim:keys("<C-w>s<C-w>w<C-w>c")
+    nvim:api("nvim_ui_set_focus", true)
+  end,
+  inserting = function(nvim)
+    nvim:keys("i")
+    nvim:api("nvim_ui_set_focus", true)
+    nvim:lua("vim.schedule(function() vim.cmd.checktime() end)")
+    nvim:keys("L<BS><Esc>")
+  end,
 }
 
 ---Waits until there is no dialog, and types what would answer one.
@@ -211,6 +226,90 @@ T.case("a new file that an agent makes on disk is not loaded over what was typed
   T.eq(nvim:lua("return #require('cursor_agent.files.conflicts').list"), 0)
   nvim:cmd("CursorAgent cancel")
   nvim:wait_turns(1)
+end)
+
+---Ends the turn, and lets the agent go on when the user next sets a mode.
+---@param steps table[]
+---@return harness.Agent
+local function goes_on(steps)
+  local all = { { stop = "end_turn" }, { expect = "session/set_mode" } }
+  return T.agent({ on = { ["session/prompt"] = { vim.list_extend(all, steps) } } })
+end
+
+T.case("a file an agent makes after its turn is not loaded over what was typed", OPTS, function(nvim)
+  nvim:use(goes_on({ { write_file = { path = "new.txt", text = "theirs\n" } }, report("new.txt") }))
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  nvim:cmd("edit new.txt")
+  nvim:keys("imine<Esc>")
+  nvim:lua("require('cursor_agent').set_mode('ask')")
+  nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
+  for _, name in ipairs({ "focus", "checktime" }) do
+    LOOKS[name](nvim)
+    answer_dialog(nvim)
+  end
+  T.eq(in_buffer(nvim, "new.txt"), "mine\n")
+  T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+end)
+
+for _, choice in ipairs({ "ask", "reload" }) do
+  T.case(("a later autocommand that says %s is not the last word"):format(choice), OPTS, function(nvim)
+    nvim:use(T.agent({ profile = "plain", turns = { { report("a.txt") } } }))
+    nvim:cmd("edit a.txt")
+    nvim:keys("2GSmine<Esc>")
+    nvim:prompt("edit", { open = false })
+    nvim:wait_turns(1)
+    for name, look in vim.spairs(LOOKS) do
+      nvim:cmd(("autocmd FileChangedShell *.txt let v:fcs_choice = '%s'"):format(choice))
+      put(nvim.work .. "/a.txt", replaced("line 20", name))
+      look(nvim)
+      answer_dialog(nvim)
+      T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"), name)
+    end
+    T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+  end)
+end
+
+T.case("no dialog after the plugin was reloaded, nor about a buffer loaded without autocommands", OPTS, function(nvim)
+  local agent = T.agent({ profile = "plain", turns = { { report("a.txt") }, { { wait_cancel = true } } } })
+  nvim:use(agent)
+  nvim:cmd("edit a.txt")
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("edit", { open = false })
+  nvim:wait_turns(1)
+  nvim:lua(
+    [[
+      local root, options = ...
+      require("cursor_agent").deactivate()
+      for name in pairs(package.loaded) do
+        if name == "cursor_agent" or vim.startswith(name, "cursor_agent.") then
+          package.loaded[name] = nil
+        end
+      end
+      vim.g.loaded_cursor_agent = nil
+      vim.cmd.source(root .. "/plugin/cursor_agent.lua")
+      require("cursor_agent").setup({ agent = "test", agents = { test = options } })
+    ]],
+    T.root,
+    agent.options
+  )
+  put(nvim.work .. "/a.txt", replaced("line 20", "theirs"))
+  for _, look in vim.spairs(LOOKS) do
+    look(nvim)
+    answer_dialog(nvim)
+  end
+  T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+  nvim:prompt("again", { open = false })
+  nvim:wait_state("running")
+  put(nvim.work .. "/third.txt", TEXT)
+  nvim:cmd("hide noautocmd edit third.txt")
+  nvim:keys("2GSmine<Esc>")
+  put(nvim.work .. "/third.txt", replaced("line 20", "theirs"))
+  nvim:keys(":checktime<CR>")
+  answer_dialog(nvim)
+  -- Merged, if its old text was known by then.
+  T.contains(in_buffer(nvim, "third.txt"), "line 1\nmine\nline 3\n")
+  T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
 end)
 
 for _, command in ipairs({ "write", "wall", "update" }) do

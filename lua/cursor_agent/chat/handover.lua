@@ -21,6 +21,10 @@ local NAME = "cursor_agent_handover"
 ---@field about integer[] tab pages whose chat it is, shown or not
 ---@field inside boolean the user is in it
 
+---@class (exact) cursor_agent.handover.Given
+---@field chats cursor_agent.handover.Chat[]
+---@field touched string[] files agents have changed
+
 ---Detaches everything that calls the code about to be unloaded, and keeps what the new code needs.
 function M.give()
   if not bridge.is_loaded() then
@@ -49,7 +53,8 @@ function M.give()
     }
     chat.prompt:save_draft()
   end
-  package.loaded[NAME] = list
+  local given = { chats = list, touched = require("cursor_agent.files.watch").give() } ---@type cursor_agent.handover.Given
+  package.loaded[NAME] = given
   pcall(require("cursor_agent.decide.card").close)
   for _, chat in ipairs(chats.all()) do
     local bufs = { chat.buf, chat.prompt.buf }
@@ -83,11 +88,13 @@ end
 
 ---Takes over the chats: restores each one's buffers, windows and decisions.
 function M.take()
-  local list = package.loaded[NAME] ---@type cursor_agent.handover.Chat[]?
+  local all = package.loaded[NAME] ---@type cursor_agent.handover.Given?
   package.loaded[NAME] = nil
-  if not list or not bridge.load() then
+  if not all or not bridge.load() then
     return
   end
+  require("cursor_agent.files.watch").take(all.touched)
+  local list = all.chats
   local back = vim.api.nvim_get_current_tabpage()
   local inside ---@type cursor_agent.Chat?
   for _, given in ipairs(list) do

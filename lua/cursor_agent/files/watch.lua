@@ -37,9 +37,9 @@ local function is_file(buf)
   return vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == "" and vim.api.nvim_buf_get_name(buf) ~= ""
 end
 
----Whether a turn is running.
+---Whether an agent may be changing files.
 ---@return boolean
-function M.is_running()
+local function is_any_at_work()
   return next(running) ~= nil
 end
 
@@ -124,14 +124,10 @@ local function let_neovim_read(buf)
   end
 end
 
----Guards a buffer. Creates the autocommands again each time, because the last of several decides.
+---Creates the autocommand again each time, because the last of several decides.
 ---@param buf integer
----@param for_good boolean
-function M.arm(buf, for_good)
-  if not is_file(buf) then
-    return
-  end
-  vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
+local function listen(buf)
+  vim.api.nvim_clear_autocmds({ group = group, event = "FileChangedShell", buffer = buf })
   vim.api.nvim_create_autocmd("FileChangedShell", {
     group = group,
     buffer = buf,
@@ -140,6 +136,17 @@ function M.arm(buf, for_good)
       on_changed(buf)
     end,
   })
+end
+
+---Guards a buffer.
+---@param buf integer
+---@param for_good boolean
+function M.arm(buf, for_good)
+  if not is_file(buf) then
+    return
+  end
+  vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
+  listen(buf)
   vim.api.nvim_create_autocmd("BufWritePre", {
     group = group,
     buffer = buf,
@@ -160,8 +167,8 @@ function M.arm(buf, for_good)
   read_ourselves(buf)
   local path = vim.api.nvim_buf_get_name(buf)
   local known = loaded.known(buf)
-  if (known == nil or known == loaded.NONE) and not vim.uv.fs_stat(path) then
-    -- When the file is created, Neovim would ask about it without running an autocommand. From now on `:w` is guarded
+  if known == loaded.NONE or (known == nil and not vim.uv.fs_stat(path)) then
+    -- Once the file is created, Neovim would ask about it without running an autocommand. From now on `:w` is guarded
     -- above.
     if loaded.sync(buf, vim.bo[buf].modified) then
       guarded[buf] = true
@@ -180,10 +187,10 @@ function M.touch(path, buf)
   end
 end
 
----A file changed while a turn ran, no matter who did it: treat it as changed by the agent, even after the turn.
+---A file changed while an agent worked, no matter who did it: treat it as changed by the agent, even afterwards.
 ---@param buf integer
 function M.suspect(buf)
-  if M.is_running() and guarded[buf] ~= nil then
+  if is_any_at_work() and guarded[buf] ~= nil then
     touched[M.real_path(vim.api.nvim_buf_get_name(buf))] = true
     guarded[buf] = true
   end
@@ -206,7 +213,7 @@ end
 ---@param buf integer
 ---@return boolean
 local function is_concerned(buf)
-  return M.is_running() or touched[M.real_path(vim.api.nvim_buf_get_name(buf))] == true
+  return is_any_at_work() or touched[M.real_path(vim.api.nvim_buf_get_name(buf))] == true
 end
 
 ---@param buf integer
@@ -237,6 +244,25 @@ local function workspace(chat)
   return all
 end
 
+local function consider_all()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    consider(buf)
+  end
+end
+
+---Leaves the buffers to Neovim that no agent may be changing any more.
+local function release()
+  for buf, for_good in pairs(guarded) do
+    if not vim.api.nvim_buf_is_valid(buf) then
+      guarded[buf] = nil
+    elseif not for_good and not is_any_at_work() then
+      vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
+      guarded[buf] = nil
+      let_neovim_read(buf)
+    end
+  end
+end
+
 ---A turn begins or has ended. While it runs, the agent may change any file, and may report it late.
 ---@param chat { key: cursor_agent.Key, agent: string, cwd: string }
 ---@param runs boolean
@@ -246,27 +272,15 @@ function M.turn(chat, runs)
   if runs == ran then
     return
   end
+  -- Changes up to the beginning of a turn were not made by an agent in it.
+  M.sweep()
   if runs then
-    -- Changes up to now were not made by an agent in this turn.
-    M.sweep()
     turns = turns + 1
     running[key], began[key] = workspace(chat), turns
-    for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-      consider(buf)
-    end
-    return
+    return consider_all()
   end
-  M.sweep()
   running[key] = nil
-  for buf, for_good in pairs(guarded) do
-    if not vim.api.nvim_buf_is_valid(buf) then
-      guarded[buf] = nil
-    elseif not for_good and not M.is_running() then
-      vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
-      guarded[buf] = nil
-      let_neovim_read(buf)
-    end
-  end
+  release()
 end
 
 ---@param chat cursor_agent.Chat
@@ -280,6 +294,25 @@ end
 ---@param chat cursor_agent.Chat
 function M.on_closed(chat)
   M.turn(chat, false)
+end
+
+---Hands over what is known when the plugin is reloaded: the files agents have changed.
+---@return string[]
+function M.give()
+  running = {}
+  for buf in pairs(guarded) do
+    guarded[buf] = false
+  end
+  release()
+  return vim.tbl_keys(touched)
+end
+
+---@param paths string[]
+function M.take(paths)
+  for _, path in ipairs(paths) do
+    touched[path] = true
+  end
+  consider_all()
 end
 
 ---Keeps Neovim from opening what has replaced a file, where agents are working.
@@ -301,7 +334,7 @@ vim.api.nvim_create_autocmd({ "BufNew", "BufLeave" }, {
   group = group,
   desc = "cursor-agent: keep Neovim from opening a pipe",
   callback = function()
-    if next(touched) or next(running) then
+    if next(touched) or is_any_at_work() then
       -- Any of them may be entered next, and would be read then.
       for _, buf in ipairs(vim.api.nvim_list_bufs()) do
         if not vim.api.nvim_buf_is_loaded(buf) then
@@ -319,7 +352,7 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufF
     if args.event == "BufReadPost" and is_file(args.buf) then
       events.emit("file read", args.buf)
     end
-    if next(touched) or next(running) then
+    if next(touched) or is_any_at_work() then
       -- After all other handlers of this event, and when buffers may be changed.
       vim.schedule(function()
         consider(args.buf)
@@ -335,12 +368,43 @@ vim.api.nvim_create_autocmd("FocusGained", {
   callback = M.sweep,
 })
 
+---Has the last word about guarded buffers although another autocommand was created after ours, and guards a buffer that
+---was loaded without autocommands.
+local function stay_last()
+  if not (next(guarded) or is_any_at_work()) then
+    return
+  end
+  local buf = vim.api.nvim_get_current_buf()
+  if guarded[buf] == nil and is_any_at_work() then
+    consider(buf)
+  end
+  local ours = false
+  for _, autocmd in ipairs(vim.api.nvim_get_autocmds({ event = "FileChangedShell" })) do
+    if autocmd.group == group then
+      ours = true
+    elseif ours then
+      for other in pairs(guarded) do
+        if is_file(other) then
+          listen(other)
+        end
+      end
+      break
+    end
+  end
+end
+
+vim.api.nvim_create_autocmd({ "SafeState", "CmdlineLeave", "BufLeave" }, {
+  group = group,
+  desc = "cursor-agent: have the last word about files agents change",
+  callback = stay_last,
+})
+
 vim.api.nvim_create_autocmd("BufUnload", {
   group = group,
   desc = "cursor-agent: forget a buffer that is gone",
   callback = function(args)
     loaded.forget(args.buf)
-    if next(touched) or next(running) then
+    if next(touched) or is_any_at_work() then
       -- `:edit` reads it again.
       local lines = vim.api.nvim_buf_get_lines(args.buf, 0, -1, false)
       fence(args.buf, { lines = lines, modified = vim.bo[args.buf].modified })
