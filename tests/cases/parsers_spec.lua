@@ -204,6 +204,31 @@ T.case("markdown files the user has open, or opens, that an agent wrote", {
   T.ok(nvim:lua("return vim.treesitter.get_node({ pos = { 2, 2 } }) ~= nil"), "other files have their trees")
 end)
 
+T.case("files that a modeline, or the user, makes markdown, coloured before anyone else sees them", OPTS, function(nvim)
+  nvim:cmd("set modeline modelines=5")
+  nvim:cmd("autocmd FileType * lua pcall(vim.treesitter.start)")
+  nvim:lua("vim.treesitter.language.register('markdown', 'rmd')")
+  local names = { "a.rmd", "notes.txt", "README" }
+  local steps = {}
+  for i, name in ipairs(names) do
+    steps[i] = { write_file = { path = name, text = TEXT .. "\n\n<!-- vim: set ft=markdown: -->\n" } }
+  end
+  play(nvim, steps)
+  nvim:cmd("wincmd t")
+  for _, name in ipairs(names) do
+    nvim:cmd("edit " .. name)
+    settle(nvim)
+    nvim:keys("<C-f>")
+    settle(nvim)
+    nvim:cmd("edit!")
+    settle(nvim)
+    nvim:api("nvim_buf_set_lines", 0, 0, -1, false, { "# Short", "", "> quoted" })
+    settle(nvim)
+    T.ok(nvim:lua("return next(vim.treesitter.get_parser(0, 'markdown'):parse()) ~= nil"), "it is parsed again")
+    nvim:cmd("set nomodified")
+  end
+end)
+
 ---A help file with an example in markdown, which its parser hands to that of markdown.
 ---@param example string
 ---@return string

@@ -17,6 +17,9 @@ local M = {}
 ---@type table<integer, cursor_agent.parsers.Fence>
 local fences = {}
 
+---@type table<integer, cursor_agent.parsers.Check> for parsers of markdown that something else made
+local checks = {}
+
 ---Plugins that draw from the buffer's markdown tree.
 local READERS = { "render-markdown", "markview" }
 
@@ -56,7 +59,7 @@ local function check_text(buf, lang)
       doubtful = true
     end,
     on_detach = function()
-      fences[buf] = nil
+      fences[buf], checks[buf] = nil, nil
     end,
   })
   return function()
@@ -113,6 +116,29 @@ local function wrap(parser, check)
   end)
 end
 
+---Whether the parser that is being made gets its fence from whoever makes it.
+local is_making = false
+
+---Puts a fence before the markdown parsers that anything makes for a buffer. Neovim 0.10 parses as soon as one is made,
+---which may be before an autocommand of ours: when a modeline says that a file is markdown.
+local function fence_new_parsers()
+  local LanguageTree = require("vim.treesitter.languagetree") --[[@as table<string, any>]]
+  -- After a reload of the plugin it has been replaced before.
+  local new = LanguageTree.cursor_agent_new or LanguageTree.new
+  LanguageTree.cursor_agent_new = new
+  LanguageTree.new = function(source, lang, ...)
+    local parser = new(source, lang, ...)
+    if lang == "markdown" and type(source) == "number" and not is_making then
+      local buf = source == 0 and vim.api.nvim_get_current_buf() or source --[[@as integer]]
+      if not fences[buf] then
+        checks[buf] = checks[buf] or check_text(buf, lang)
+        wrap(parser, checks[buf])
+      end
+    end
+    return parser
+  end
+end
+
 ---Puts a fence before the parser of a buffer. To be called before the buffer has its text.
 ---@param buf integer
 ---@param lang string?
@@ -128,9 +154,14 @@ function M.fence(buf, lang, check)
   if not guard.safe_lines(lines) and not vim.treesitter.highlighter.active[buf] then
     return false
   end
+  is_making = checks[buf] == nil
   local ok, parser = pcall(vim.treesitter.get_parser, buf, lang)
+  is_making = false
   if not ok or not parser then
     return false
+  elseif checks[buf] and lang == "markdown" and not check then
+    fences[buf] = { parser = parser, check = checks[buf] }
+    return true
   end
   local own = check or check_text(buf, lang)
   if check then
@@ -208,6 +239,7 @@ end
 ---Puts fences before the files of the user: those that are open, and those that are opened from now on.
 function M.watch_files()
   M.watch_files = function() end
+  fence_new_parsers()
   -- An agent has yet to start before it can write one of them.
   require("cursor_agent.colour.painter").soon(function(pause)
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
