@@ -96,17 +96,46 @@ end)
 
 T.case("a command of fifty thousand lines, in the chat", OPTS, function(nvim)
   local command = ("echo one two three\n"):rep(50000)
-  local call = { sessionUpdate = "tool_call", toolCallId = "t", title = command, kind = "execute", status = "pending" }
-  call.rawInput = { command = command }
+  local function call(id, text)
+    local fields = { sessionUpdate = "tool_call", toolCallId = id, title = text, kind = "execute", status = "pending" }
+    fields.rawInput = { command = text }
+    return { update = fields }
+  end
+  -- What the editor is given of a call.
+  nvim:lua([[
+    local updates = require("cursor_agent.chat.updates")
+    local on_entry = updates.on_entry
+    _G.given = 0
+    updates.on_entry = function(key, index, entry)
+      local tool = entry.tool or {}
+      _G.given = math.max(_G.given, #(tool.command or ""), #(tool.title or ""))
+      return on_entry(key, index, entry)
+    end
+  ]])
   play(nvim, {
-    { update = call },
+    call("t", command),
     { update = { sessionUpdate = "tool_call_update", toolCallId = "t", status = "completed" } },
+    -- Short enough to be given whole, and still too long for a line.
+    call("u", "second " .. ("x"):rep(3000)),
     { text = "The end." },
   })
   nvim:wait_turns(2)
   nvim:wait_screen("The end.")
   expect_quiet(nvim)
   expect_smooth(nvim, "a command of 50,000 lines")
+  -- Each bound by itself: the other one alone keeps it smooth.
+  local given = nvim:lua("return _G.given") --[[@as integer]]
+  T.ok(given > 3000 and given < 5000, ("the editor was given %d bytes of a command"):format(given))
+  local lines = nvim:lua([[
+    local chat = require("cursor_agent.chat.registry").current()
+    return vim.tbl_filter(function(line)
+      return line:find("echo one", 1, true) ~= nil or line:find("second", 1, true) ~= nil
+    end, vim.api.nvim_buf_get_lines(chat.buf, 0, -1, false))
+  ]])
+  T.eq(#lines, 2, "each is one line of the chat")
+  for _, line in ipairs(lines) do
+    T.ok(#line < 450, ("a line of the chat has %d bytes"):format(#line))
+  end
 end)
 
 T.case("a command of fifty thousand lines, in a card", OPTS, function(nvim)
@@ -410,8 +439,14 @@ T.case("only web addresses and files to look at are opened outside", OPTS, funct
   for _, name in ipairs({ "a.png", "b.desktop", "c.sh", "-flag", "d.html", "e.PNG" }) do
     vim.fn.writefile({ "x" }, nvim.work .. "/" .. name)
   end
+  assert(vim.uv.fs_symlink("b.desktop", nvim.work .. "/link.png"))
+  vim.fn.mkdir(nvim.work .. "/dir.png")
   local links = {
     "https://example.org/a",
+    "link.png",
+    "dir.png",
+    "file://" .. nvim.work .. "/link.png",
+    "file://" .. nvim.work .. "/c.sh%00.png",
     "a.png",
     "e.PNG",
     "javascript:alert(1)",

@@ -58,15 +58,23 @@ function M.open_url(url)
   return open(url)
 end
 
+---@param path string
+---@return boolean
+local function is_viewable(path)
+  return ENDINGS[(path:match("%.(%w+)$") or ""):lower()] == true
+end
+
 ---Opens a file.
 ---@param path string absolute
 ---@return boolean?, string?
 function M.open_file(path)
-  local ending = (path:match("%.(%w+)$") or ""):lower()
   local stat = not path:find("%z") and vim.uv.fs_stat(path)
   if not stat then
     return nil, ("%s does not exist"):format(shown(path))
-  elseif not ENDINGS[ending] or stat.type ~= "file" or path:sub(1, 1) ~= "/" then
+  end
+  -- A link may have another extension than the file it leads to.
+  local real = vim.uv.fs_realpath(path) or ""
+  if not is_viewable(path) or not is_viewable(real) or stat.type ~= "file" or path:sub(1, 1) ~= "/" then
     return nil, ("only images, audio, video and PDFs are opened outside Neovim; this is %s"):format(shown(path))
   end
   return open(path)
