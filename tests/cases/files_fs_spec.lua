@@ -111,6 +111,18 @@ T.case("stale: beside unsaved text, what the disk has gained is no line the user
   T.eq(get(nvim.work .. "/a.txt"), all)
 end)
 
+T.case("stale: unsaved text is read with what the disk has gained", OPTS, function(nvim)
+  local gained = replaced("line 20", "line 20\ngained")
+  local agent = start(nvim, { { on_disk(gained), read(), read({ line = 21, limit = 1 }) } })
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("read", { open = false })
+  nvim:wait_turns(1)
+  local reads = agent:answers("fs/read_text_file")
+  T.eq(reads[1].result.content, replaced("line 2", "mine", gained))
+  T.eq(reads[2].result.content, "gained\n")
+  T.eq(get(nvim.work .. "/a.txt"), gained)
+end)
+
 T.case("stale: an agent that read the unsaved text does not lose what the disk has gained", OPTS, function(nvim)
   local gained = replaced("line 20", "line 20\ngained")
   start(nvim, { { read(), on_disk(gained), write(replaced("line 10", "theirs", replaced("line 2", "mine"))) } })
