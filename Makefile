@@ -59,7 +59,7 @@ doc: build ## regenerate doc/cursor-agent.txt from scripts/help.txt and the code
 	@UPDATE=1 $(CARGO) test --quiet --locked -p engine --lib contract >/dev/null
 	@UPDATE=1 $(CARGO) test --quiet --locked -p cursor-agent-nvim --no-default-features --lib contract >/dev/null
 
-pictures: build ## take the README's pictures in a real terminal (needs xterm, Xvfb, xdotool, imagemagick)
+pictures: build ## take the README's pictures in a real terminal; installs xvfb, xterm and imagemagick with apt if they are missing
 	@scripts/pictures
 
 lint: build tools ## check formatting and lints, Rust and Lua

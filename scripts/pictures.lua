@@ -161,9 +161,9 @@ scenes.review = {
   keys = { "<C-w>h", "gg", "]h" },
 }
 scenes.chats = {
+  others = { "Update the lexer's docs", "Rename the crate" },
   prompt = "Make the parser accept trailing commas",
   turns = {
-    steps(read, { { text = "A trailing comma is now fine.\n" } }),
     {
       {
         permission = {
@@ -172,6 +172,7 @@ scenes.chats = {
       },
     },
     { { text = "Looking for uses of the old name.\n" }, { wait_cancel = true } },
+    steps(read, { { text = "A trailing comma is now fine.\n" } }),
   },
   ready = function()
     local states = {} ---@type table<string, boolean>
@@ -180,8 +181,8 @@ scenes.chats = {
     end
     return states.idle and states.waiting and states.running
   end,
-  more = { "Update the lexer's docs", "Rename the crate" },
-  keys = { ":CursorAgent sessions<CR>" },
+  -- The card would be in front of the list.
+  keys = { ":CursorAgent decisions<CR>", "q", ":CursorAgent sessions<CR>" },
 }
 scenes.cloud = {
   prompt = "Make the parser accept trailing commas",
@@ -226,40 +227,29 @@ scenes.tour = {
       { text = "A trailing comma is now fine, and all 14 tests pass.\n" },
     }
   ),
-  film = function(agent, type, wait, done)
-    type("Make the parser accept trailing commas", function()
-      type("<C-s>", function()
-        wait(
-          function()
-            return #agent.pending() > 0
-          end,
-          1800,
-          function()
-            type("<M-y>", function()
-              wait(
-                function()
-                  return agent.status().state == "idle"
-                end,
-                1500,
-                function()
-                  type({ "<Esc>", "<C-w>k", "<C-w>h", "gg", "]h" }, function()
-                    vim.defer_fn(function()
-                      type({ "<M-k>" }, function()
-                        vim.defer_fn(function()
-                          type({ "]h", "<M-u>" }, function()
-                            vim.defer_fn(done, 1500)
-                          end)
-                        end, 900)
-                      end)
-                    end, 1200)
-                  end)
-                end
-              )
-            end)
-          end
-        )
-      end)
+  film = function(agent, actor)
+    actor.type("Make the parser accept trailing commas")
+    actor.press("<C-s>", "send")
+    actor.wait(function()
+      return #agent.pending() > 0
     end)
+    actor.pause(1800)
+    actor.press("<M-y>", "allow")
+    actor.wait(function()
+      return agent.status().state == "idle"
+    end)
+    actor.pause(1200)
+    actor.press("<Esc>")
+    actor.press("<C-w>h", "go to the code")
+    actor.press("gg")
+    actor.press("]h", "next change")
+    actor.pause(1000)
+    actor.press("<M-k>", "keep it")
+    actor.pause(800)
+    actor.press("]h", "next change")
+    actor.pause(600)
+    actor.press("<M-u>", "undo it")
+    actor.pause(1500)
   end,
 }
 
@@ -295,25 +285,92 @@ local function ready()
   vim.fn.writefile({}, assert(vim.env.READY))
 end
 
----Types a text key by key, or one key after the other, as fast as a person.
----@param keys string|string[]
+---Presses keys one after the other.
+---@param keys string[]
 ---@param on_end fun()
-local function type_keys(keys, on_end)
-  local list = keys
-  if type(keys) == "string" then
-    list = keys:find("^<") and { keys } or vim.split(keys, "")
-  end
-  local pause = #list > 6 and 45 or 350
+local function press_keys(keys, on_end)
   local function next_key(i)
-    if not list[i] then
+    if not keys[i] then
       return vim.defer_fn(on_end, 300)
     end
-    vim.api.nvim_input(list[i] == "<" and "<lt>" or list[i])
+    vim.api.nvim_input(keys[i])
     vim.defer_fn(function()
       next_key(i + 1)
-    end, pause)
+    end, 350)
   end
   next_key(1)
+end
+
+---Names a key at the bottom of the code while it is pressed, so that a viewer knows what was typed.
+local caption_win ---@type integer?
+local function caption(key, text)
+  if caption_win and vim.api.nvim_win_is_valid(caption_win) then
+    vim.api.nvim_win_close(caption_win, true)
+  end
+  caption_win = nil
+  if not key then
+    return
+  end
+  local line = (" %s  %s "):format(key, text)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, { line })
+  vim.api.nvim_buf_set_extmark(buf, vim.api.nvim_create_namespace("caption"), 0, 0, {
+    end_col = #key + 2,
+    hl_group = "DiagnosticWarn",
+  })
+  caption_win = vim.api.nvim_open_win(buf, false, {
+    relative = "editor",
+    anchor = "SW",
+    row = vim.o.lines - 3,
+    col = 8,
+    width = vim.fn.strdisplaywidth(line),
+    height = 1,
+    style = "minimal",
+    border = "rounded",
+    focusable = false,
+    zindex = 250,
+  })
+  vim.wo[caption_win].winhighlight = "NormalFloat:Normal,FloatBorder:DiagnosticWarn"
+end
+
+---What a scene can do; each returns when it is done.
+local actor = {}
+
+---@param ms integer
+function actor.pause(ms)
+  local co = coroutine.running()
+  vim.defer_fn(function()
+    assert(coroutine.resume(co))
+  end, ms)
+  coroutine.yield()
+end
+
+---@param condition fun(): any
+function actor.wait(condition)
+  while not condition() do
+    actor.pause(100)
+  end
+end
+
+---@param text string
+function actor.type(text)
+  for char in text:gmatch(".") do
+    vim.api.nvim_input(char == "<" and "<lt>" or char)
+    actor.pause(45)
+  end
+  actor.pause(300)
+end
+
+---@param key string
+---@param text? string what it does
+function actor.press(key, text)
+  if text then
+    caption(key, text)
+    actor.pause(500)
+  end
+  vim.api.nvim_input(key)
+  actor.pause(text and 900 or 150)
+  caption()
 end
 
 local function film()
@@ -323,13 +380,11 @@ local function film()
     pattern = "CursorAgentReady",
     once = true,
     callback = function()
-      vim.defer_fn(function()
-        assert(scene.film)(agent, type_keys, function(condition, pause, go)
-          once(condition, function()
-            vim.defer_fn(go, pause)
-          end)
-        end, ready)
-      end, 800)
+      coroutine.wrap(function()
+        actor.pause(800)
+        scene.film(agent, actor)
+        ready()
+      end)()
     end,
   })
 end
@@ -340,7 +395,14 @@ vim.api.nvim_create_autocmd("VimEnter", {
       return film()
     end
     local agent = require("cursor_agent")
-    agent.open({ enter = false })
+    for _, prompt in ipairs(scene.others or {}) do
+      agent.prompt(prompt, { session = agent.new({ open = false }), open = false })
+    end
+    if scene.others then
+      agent.new({ enter = false })
+    else
+      agent.open({ enter = false })
+    end
     vim.cmd("normal! 15G")
     local started = false
     vim.api.nvim_create_autocmd("User", {
@@ -350,9 +412,6 @@ vim.api.nvim_create_autocmd("VimEnter", {
       end,
     })
     agent.prompt(scene.prompt)
-    for _, prompt in ipairs(scene.more or {}) do
-      agent.prompt(prompt, { session = agent.new({ open = false }), open = false })
-    end
     once(function()
       return started and (scene.decision and #agent.pending() > 0 or scene.ready and scene.ready(agent))
     end, function()
@@ -361,7 +420,7 @@ vim.api.nvim_create_autocmd("VimEnter", {
           vim.cmd("CursorAgent decisions")
           vim.api.nvim_input("<CR>")
         end
-        type_keys(scene.keys or {}, function()
+        press_keys(scene.keys or {}, function()
           vim.defer_fn(ready, 1200)
         end)
       end, 800)
