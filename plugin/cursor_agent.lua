@@ -192,7 +192,7 @@ end)
 -- A chat saved by `:mksession` comes back if it still exists; otherwise its windows are closed.
 vim.api.nvim_create_autocmd("SessionLoadPost", {
   group = vim.api.nvim_create_augroup("cursor_agent_session", {}),
-  desc = "cursor-agent: bring chats back into their windows, and drop windows of a former Neovim",
+  desc = "cursor-agent: restore the chats of a session file",
   -- Chat windows get their options from an autocommand.
   nested = true,
   callback = function()
@@ -209,7 +209,7 @@ vim.api.nvim_create_autocmd("SessionLoadPost", {
 -- agent's change may come before any other part of the plugin is loaded.
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost" }, {
   group = vim.api.nvim_create_augroup("cursor_agent_loaded", {}),
-  desc = "cursor-agent: take note of the state of a file",
+  desc = "cursor-agent: record the state of a file",
   callback = function(args)
     if
       vim.bo[args.buf].buftype ~= "" or vim.fn.fnamemodify(args.match, ":p") ~= vim.api.nvim_buf_get_name(args.buf)

@@ -85,18 +85,27 @@ end
 
 ---Arguments to show for subcommands that take some.
 local EXAMPLES = {
-  delete = "0f3c-old",
   build = "cargo",
+  cloud = "new Fix the flaky tests",
+  comment = "Use the cached value",
   context = "@diff src/parser.rs",
-  export = "talk.md",
+  delete = "0f3c-old",
+  export = "chat.md",
+  follow = "here",
+  keep = "file",
   load = "0c1f9a6e",
-  log = "save wire.jsonl",
+  log = "save protocol.jsonl",
+  mcp = "tools git",
   mode = "plan",
   model = "composer-2.5",
   new = "claude",
   open = "gemini",
   option = "effort high",
   prompt = "Explain this file",
+  rename = "Trailing commas",
+  review = "turn",
+  search = "trailing comma",
+  undo = "turn",
 }
 
 local make = {}

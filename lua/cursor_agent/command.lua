@@ -249,7 +249,7 @@ M.subcommands = {
     end,
   },
   load = {
-    desc = "Continue a past session: {id} or title",
+    desc = "Continue a past session, by {id} or title",
     run = function(args)
       if args.rest == "" then
         return require("cursor_agent.chat.switch").open()
@@ -261,7 +261,7 @@ M.subcommands = {
     end,
   },
   search = {
-    desc = "Search this directory's stored conversations for {text}, into the quickfix list. With !, search all",
+    desc = "Search this directory's stored conversations for {text} and list the matches in the quickfix window. With !, search all",
     run = function(args)
       return require("cursor_agent.chat.found").search(args.rest, args.bang)
     end,
@@ -274,7 +274,7 @@ M.subcommands = {
     end),
   },
   rename = {
-    desc = "Rename this chat to {name}, or ask for a name; {id} {name} renames a past one",
+    desc = "Rename this chat to {name}, or ask for a name; with {id} {name}, rename a past one",
     run = function(args)
       return require("cursor_agent.chat.manage").rename(args.rest)
     end,
@@ -396,7 +396,7 @@ M.subcommands = {
   keep = decider("keep"),
   undo = decider("undo"),
   comment = {
-    desc = "Comment on the line, the change or a range in the next prompt: {text}, or ask for it. With !, remove the comment",
+    desc = "Comment on the line, the change or a range in the next prompt, with {text} or after asking for it. With !, remove the comment",
     run = function(args)
       local comment = require("cursor_agent.review.comment")
       if args.bang then
@@ -407,7 +407,7 @@ M.subcommands = {
     end,
   },
   follow = {
-    desc = "Start or stop showing what the agent reads and edits in another window; `here`: in this one, once you leave it",
+    desc = "Start or stop showing what the agent reads and edits in another window; with `here`, in this one once you leave it",
     words = 1,
     run = function(args)
       return require("cursor_agent.chat.follow_agent").toggle(args.words[1])
@@ -417,7 +417,7 @@ M.subcommands = {
     end,
   },
   checkpoint = {
-    desc = "List the checkpoints before each prompt and restore one; with {id}, restore that one. With !, also files you changed since",
+    desc = "List the checkpoints and restore one; with {id}, restore that one. With !, also files you changed since",
     words = 1,
     run = with_chat(function(chat, args)
       local checkpoint = require("cursor_agent.review.checkpoint")
@@ -431,7 +431,7 @@ M.subcommands = {
     end,
   },
   log = {
-    desc = "Show the messages exchanged with the agent, or only those of {method}; `save {file}` saves them, secrets removed",
+    desc = "Show the messages exchanged with the agent, or only those of {method}; `save {file}` saves them without secrets",
     run = with_chat(function(chat, args)
       if args.words[1] == "save" then
         return require("cursor_agent.agents.protocol_log").save(chat, vim.trim(args.rest:sub(5)))
@@ -486,7 +486,7 @@ M.subcommands = {
     end,
   },
   login = {
-    desc = "Log in to the agent; if it has several login methods, {method} or ask which",
+    desc = "Log in to the agent, with {method}; without it, ask if there are several",
     words = 1,
     run = function(args)
       return require("cursor_agent.agents.login").open(current(), args.words[1])
@@ -510,10 +510,10 @@ M.subcommands = {
     end),
   },
   delete = {
-    desc = "Permanently delete a past session, {id} or title, also at the agent if it supports that. With !, do not ask",
+    desc = "Permanently delete a past session, by {id} or title, also from the agent if it supports that. With !, do not ask",
     run = function(args)
       if args.rest == "" then
-        return nil, "which session? :CursorAgent delete {id}; :CursorAgent sessions lists them"
+        return nil, "`delete` needs a session: :CursorAgent delete {id}; :CursorAgent sessions lists them"
       end
       return require("cursor_agent.chat.manage").delete(args.rest, args.bang)
     end,

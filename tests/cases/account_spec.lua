@@ -2,7 +2,7 @@
 
 local T = require("harness")
 
-T.case("an agent that offers them is asked, and the answer is told", { width = 120 }, function(nvim)
+T.case("an agent that offers them is asked, and the answer is shown", { width = 120 }, function(nvim)
   local agent = T.agent({ profile = "plain", on = { ["session/delete"] = { { reply = vim.empty_dict() } } } })
   nvim:use(agent)
   nvim:cmd("CursorAgent")
@@ -37,7 +37,7 @@ T.case("an agent that does not offer them is not asked", { width = 120 }, functi
   nvim:keys(":CursorAgent! delete x<CR>")
   nvim:wait_screen("test cannot delete a session")
   nvim:keys(":CursorAgent delete<CR>")
-  nvim:wait_screen("which session?")
+  nvim:wait_screen("`delete` needs a session")
   T.eq(#agent:received("logout") + #agent:received("session/delete"), 0)
 end)
 

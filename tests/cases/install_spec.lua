@@ -135,7 +135,7 @@ case("redirects are followed", function(child, plugin)
   expect_installed(plugin)
 end)
 
----The ways a download can go wrong, and what is said of it. cargo is missing: both reasons must be in the message.
+---The ways a download can fail, with the message. cargo is missing: both reasons must be in the message.
 local WRONG = {
   {
     name = "a truncated file",
@@ -284,13 +284,13 @@ for what, edit in pairs(UNFIT) do
     local before = plugin:inode("lib/cursor_agent.so")
     local result = plugin:build(child)
     T.eq(result.ok, false)
-    T.contains(result.error, "The library that is here: " .. edit[4])
+    T.contains(result.error, "The existing library: " .. edit[4])
     T.contains(result.error, "cargo build: " .. edit[4])
     T.eq(plugin:inode("lib/cursor_agent.so"), before)
   end)
 end
 
-case("a library built from other sources is built anew, beside the one in use", function(child, plugin)
+case("a library built from other sources is rebuilt, beside the one in use", function(child, plugin)
   plugin:install_built()
   Plugin.programs(child, { cargo = CARGO })
   T.ok(plugin:build(child).ok)

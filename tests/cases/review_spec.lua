@@ -377,7 +377,7 @@ T.case(
   end
 )
 
-T.case("old checkpoints are removed beyond the limit, and that is said", {
+T.case("old checkpoints are removed beyond the limit, with a message", {
   width = 120,
   files = { ["a.txt"] = ("x"):rep(300 * 1024) .. "\n", ["b.txt"] = ("y"):rep(900 * 1024) .. "\n" },
 }, function(nvim)
@@ -521,8 +521,8 @@ T.case("bad options get a message that says what is expected", { files = { ["a.t
     ["undo({ path = 'a.txt', lines = { 1 } })"] = "lines: expected the first and the last line",
     ["undo({ turn = 'first' })"] = "turn: expected the number of a turn",
     ["undo({ all = true, session = 'nope' })"] = "unknown session nope",
-    ["undo({})"] = "say which",
-    ["undo()"] = "say which",
+    ["undo({})"] = "expected { hunk = id }",
+    ["undo()"] = "expected { hunk = id }",
     ["restore()"] = "expected a checkpoint's id",
     ["restore({})"] = "expected a checkpoint's id",
     ["restore('x', 5)"] = "a table of options",

@@ -196,7 +196,7 @@ T.case("two Neovims that make the same directories at once are no error", functi
   end
 end)
 
-T.case("a full disk empties neither history nor drafts, and the user is told once", function(nvim)
+T.case("a full disk empties neither history nor drafts, and the user is warned once", function(nvim)
   local dir = nvim.dir .. "/home/.local/state/nvim/cursor-agent"
   small_disk(nvim, dir, function(fill)
     nvim:lua("require('cursor_agent.prompt.history').add('/proj', 'kept', {})")
@@ -210,7 +210,7 @@ T.case("a full disk empties neither history nor drafts, and the user is told onc
     local list = nvim:lua("return require('cursor_agent.prompt.history').list('/proj')")
     T.eq(list, { { text = "kept" } })
     local said = nvim:messages():gsub("\n", " ")
-    T.contains(said, "the prompts you sent could not be saved")
+    T.contains(said, "the prompt history could not be saved")
     T.eq(select(2, said:gsub("could not be saved", "")), 1, "once")
     T.eq(nvim:lua("return vim.fn.readdir(...)", dir), { ".lock", "history.json" })
   end)

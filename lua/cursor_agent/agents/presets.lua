@@ -218,7 +218,7 @@ M.install_commands = {
 ---What to know about an agent before relying on it, for `:checkhealth` and the help.
 ---@type table<string, string>
 M.notes = {
-  cursor = "Edits files without asking, and does not see unsaved text. Choosing a model also changes it in Cursor's own settings.",
+  cursor = "Edits files without asking, and does not see unsaved text. Choosing a model also changes Cursor's own settings.",
   ["cursor-headless"] = "Cursor's CLI in headless mode, for versions without `acp`. It cannot ask: tools that need approval are "
     .. "rejected unless `cursor-agent-acp` gets `--force`.",
   cloud = "A chat with a cloud agent: the first prompt starts it on the current repository and branch. Needs CURSOR_API_KEY "
@@ -240,8 +240,8 @@ M.notes = {
   kilo = "A fork of opencode: works with any provider's key, or a Kilo account.",
   grok = "Uses XAI_API_KEY if set.",
   pi = "An adapter that runs `pi`, which must be on your PATH. Runs tools without asking.",
-  ["fast-agent"] = 'Needs a model: `agents["fast-agent"].command = { "fast-agent-acp", "--model", "sonnet" }`. Releases of that '
-    .. 'package lack the program it starts: then `uv tool install fast-agent-mcp`, and `{ "fast-agent", "acp", "--model", "sonnet" }`.',
+  ["fast-agent"] = 'Needs a model: `agents["fast-agent"].command = { "fast-agent-acp", "--model", "sonnet" }`. '
+    .. 'If it does not start: `uv tool install fast-agent-mcp`, and `{ "fast-agent", "acp", "--model", "sonnet" }`.',
 }
 
 ---How to log in to an agent whose preset has no command for it.
@@ -289,10 +289,10 @@ M.companions = {
   { name = "noice, mini.notify", how = "show the plugin's messages, as does snacks.notifier" },
   { name = "oil, telescope", how = "open files in the code window, not in the chat" },
   { name = "mini.pick, fzf-lua", how = "open files in the code window, not in the chat" },
-  { name = "neo-tree", how = "likewise; `reveal` opens the tree and asks nothing" },
+  { name = "neo-tree", how = "opens files in the code window; `reveal` does not prompt" },
   { name = "snacks.scroll", how = "is disabled in the chat" },
   { name = "mini.animate", how = "is disabled in the chat" },
-  { name = "lualine", how = "has an extension: `cursor_agent`" },
+  { name = "lualine", how = "shows the chat's title with the extension `cursor_agent`" },
   { name = "lazy.nvim", how = "`:Lazy reload` keeps chats, drafts and turns" },
   { name = "conform.nvim", how = "can format edited files when a turn ends" },
 }

@@ -157,7 +157,7 @@ function M.open(chat, method)
   if not views[buf] then
     vim.api.nvim_create_autocmd("BufWipeout", {
       buffer = buf,
-      desc = "cursor-agent: forget what a window of the log showed",
+      desc = "cursor-agent: drop the messages of a closed log window",
       callback = function()
         views[buf] = nil
       end,

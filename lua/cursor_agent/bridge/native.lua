@@ -87,7 +87,7 @@ function M.load_on_main_state()
   M.on_loaded()
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_native", {}),
-    desc = "cursor-agent: end the agents",
+    desc = "cursor-agent: stop the agents",
     callback = function()
       native.shutdown(SHUTDOWN_GRACE_MS)
     end,

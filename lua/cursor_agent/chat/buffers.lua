@@ -75,7 +75,7 @@ function M.make(key, kind)
   bo.buflisted = false
   vim.api.nvim_create_autocmd("BufUnload", {
     buffer = buf,
-    desc = "cursor-agent: a buffer of a chat without its text is of no use, opening the chat makes a new one",
+    desc = "cursor-agent: wipe an unloaded chat buffer",
     callback = vim.schedule_wrap(function()
       if vim.api.nvim_buf_is_valid(buf) and vim.v.exiting == vim.NIL then
         pcall(vim.api.nvim_buf_delete, buf, { force = true })

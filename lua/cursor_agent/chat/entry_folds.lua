@@ -131,7 +131,7 @@ function EntryFolds:wait_for_selection()
     vim.api.nvim_create_autocmd("ModeChanged", {
       pattern = "*:n*",
       once = true,
-      desc = "cursor-agent: make the folds that had to wait",
+      desc = "cursor-agent: create pending folds",
       callback = vim.schedule_wrap(function()
         self.waiting = false
         if vim.api.nvim_buf_is_loaded(self.transcript.buf) then

@@ -67,7 +67,7 @@ local function choose(win)
   vim.api.nvim_create_autocmd("WinClosed", {
     group = GROUP,
     pattern = tostring(win),
-    desc = "cursor-agent: closing the window that follows the agent ends that",
+    desc = "cursor-agent: stop following when its window is closed",
     callback = function()
       turn_off()
       require("cursor_agent.notify").notify("stopped following the agent: its window was closed")

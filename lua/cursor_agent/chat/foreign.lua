@@ -145,7 +145,7 @@ function M.setup()
   local group = vim.api.nvim_create_augroup("cursor_agent_foreign", {})
   vim.api.nvim_create_autocmd("WinNew", {
     group = group,
-    desc = "cursor-agent: note which windows were split off the chat's",
+    desc = "cursor-agent: note windows split from the chat",
     callback = function()
       local win, from = vim.api.nvim_get_current_win(), vim.fn.win_getid(vim.fn.winnr("#"))
       if from ~= 0 and from ~= win and own_buffer(from) and not window.is_float(win) then
@@ -155,7 +155,7 @@ function M.setup()
   })
   vim.api.nvim_create_autocmd({ "BufWinEnter", "BufEnter" }, {
     group = group,
-    desc = "cursor-agent: what is opened in a window of the chat belongs in the code window",
+    desc = "cursor-agent: move files opened in the chat to the code window",
     callback = function()
       local win = vim.api.nvim_get_current_win()
       if vim.w[win].cursor_agent_split and vim.g.SessionLoad ~= 1 then

@@ -306,7 +306,7 @@ function M.attach(chat, buf, kind)
   vim.api.nvim_create_autocmd("BufWinEnter", {
     buffer = buf,
     group = GROUP,
-    desc = "cursor-agent: options of the chat's windows",
+    desc = "cursor-agent: set the options of the chat's windows",
     callback = function()
       for _, win in ipairs(vim.fn.win_findbuf(buf)) do
         if not vim.w[win].cursor_agent_dressed or vim.w[win].cursor_agent_dressed ~= buf then
@@ -319,7 +319,7 @@ function M.attach(chat, buf, kind)
   vim.api.nvim_create_autocmd("WinClosed", {
     buffer = buf,
     group = GROUP,
-    desc = "cursor-agent: the chat and its prompt close together",
+    desc = "cursor-agent: close the chat and its prompt together",
     callback = function(event)
       local win = tonumber(event.match) --[[@as integer]]
       if not vim.api.nvim_win_is_valid(win) then
@@ -344,7 +344,7 @@ end
 
 vim.api.nvim_create_autocmd("QuitPre", {
   group = GROUP,
-  desc = "cursor-agent: `:quit` in the chat leaves when nothing but the chat is left",
+  desc = "cursor-agent: let :quit exit when only the chat is left",
   callback = function(event)
     local chat = chats.of_buffer(event.buf)
     if not chat then
@@ -367,7 +367,7 @@ vim.api.nvim_create_autocmd("QuitPre", {
 
 vim.api.nvim_create_autocmd("VimResized", {
   group = GROUP,
-  desc = "cursor-agent: keep the chat's share of the screen",
+  desc = "cursor-agent: resize the chat with the screen",
   callback = function()
     local options = config.get().window
     for _, chat in ipairs(chats.all()) do
@@ -390,7 +390,7 @@ vim.api.nvim_create_autocmd("VimResized", {
 
 vim.api.nvim_create_autocmd("WinResized", {
   group = GROUP,
-  desc = "cursor-agent: in a window of another size the chat stays at its end, and the prompt is as high as its text",
+  desc = "cursor-agent: keep the chat at its end and fit the prompt after a resize",
   callback = function()
     if not vim.api.nvim_get_mode().mode:find("^[ni]") then
       return
@@ -414,7 +414,7 @@ vim.api.nvim_create_autocmd("WinResized", {
 vim.api.nvim_create_autocmd("OptionSet", {
   group = GROUP,
   pattern = "laststatus",
-  desc = "cursor-agent: draw the frame of the prompt where there is a place for it now",
+  desc = "cursor-agent: draw the frame of the prompt",
   callback = function()
     for _, chat in ipairs(chats.all()) do
       for kind, buf in pairs({ chat = chat.buf, prompt = chat.prompt.buf }) do

@@ -62,7 +62,7 @@ end
 function M.setup()
   vim.api.nvim_create_autocmd("BufFilePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_mksession", {}),
-    desc = "cursor-agent: let a session file name its buffers",
+    desc = "cursor-agent: name the chat's buffers for :mksession",
     callback = M.step_aside,
   })
 end

@@ -187,7 +187,7 @@ function M.search(text, opts, callback)
     opts, callback = nil, opts
   end
   if type(text) ~= "string" or vim.trim(text) == "" then
-    return nil, "search for what? :CursorAgent search {text}"
+    return nil, "`search` needs a text: :CursorAgent search {text}"
   elseif not vim.is_callable(callback) then
     return nil, "search: expected a callback function"
   end

@@ -188,7 +188,7 @@ function M.switch(what, id)
   notify.notify(("%s lists its %ss once its session has started"):format(name, what))
   vim.api.nvim_create_autocmd("User", {
     pattern = "CursorAgentReady",
-    desc = "cursor-agent: choose once there is something to choose from",
+    desc = "cursor-agent: choose once the session has started",
     callback = function()
       if #(status_of(started)[what .. "s"] or {}) == 0 and status_of(started).state ~= "idle" then
         return

@@ -181,7 +181,7 @@ function M.on_started(chat)
   vim.api.nvim_create_autocmd("BufWinEnter", {
     group = GROUP,
     buffer = chat.buf,
-    desc = "cursor-agent: an empty chat says how to begin",
+    desc = "cursor-agent: show how to begin in an empty chat",
     callback = vim.schedule_wrap(function()
       if chats.get(chat.key) == chat and is_empty(chat) then
         find_last(chat)
@@ -208,7 +208,7 @@ end
 
 vim.api.nvim_create_autocmd({ "WinResized", "VimResized" }, {
   group = GROUP,
-  desc = "cursor-agent: fit what an empty chat says to its window",
+  desc = "cursor-agent: fit the text of an empty chat to its window",
   callback = function()
     for _, chat in ipairs(chats.all()) do
       if is_empty(chat) then

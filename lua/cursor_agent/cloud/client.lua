@@ -44,7 +44,7 @@ local function program()
   return paths.root() .. "/lib/cursor-agent-cloud"
 end
 
----Whether an embedded fake stands for Cursor.
+---Whether an embedded fake replaces Cursor.
 ---@return boolean
 function M.is_demo()
   return config.get().cloud.url == "demo"
@@ -144,7 +144,7 @@ local function start()
   M.starts = M.starts + 1
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("cursor_agent_cloud", {}),
-    desc = "cursor-agent: end the program for cloud agents",
+    desc = "cursor-agent: stop cursor-agent-cloud",
     callback = M.stop,
   })
   return process

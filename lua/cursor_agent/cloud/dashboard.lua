@@ -202,7 +202,7 @@ end
 ---Adds lines of these agents, a slice at a time.
 ---@param list cursor_agent.cloud.Row[]
 ---@param done fun()
----@param over? integer so many lines are drawn over, not pushed down
+---@param over? integer the number of lines to draw over instead of pushing down
 local function append(list, done, over)
   local number = view.drawing
   local at = 1
@@ -388,7 +388,7 @@ end
 ---@class (exact) cursor_agent.cloud.Fresh a list that is to replace the one on the screen
 ---@field list cursor_agent.cloud.Row[]
 ---@field by_id table<string, cursor_agent.cloud.Row>
----@field wanted integer so many agents at least
+---@field wanted integer the least number of agents
 
 ---Fetches a page: to add to what is there, or to a list that is to replace it.
 ---@param cursor string?
@@ -557,12 +557,12 @@ local function watch_screen(buf)
   vim.api.nvim_create_autocmd({ "CursorMoved", "WinScrolled" }, {
     group = group,
     buffer = buf,
-    desc = "cursor-agent: fetch more cloud agents near the end",
+    desc = "cursor-agent: fetch more cloud agents",
     callback = M.want_more,
   })
   vim.api.nvim_create_autocmd("WinResized", {
     group = group,
-    desc = "cursor-agent: fit the cloud agents to the window",
+    desc = "cursor-agent: fit the list to the window",
     callback = function()
       local win = window()
       if win and vim.list_contains(vim.v.event.windows or {}, win) then

@@ -5,7 +5,7 @@ local M = {}
 ---@class (exact) cursor_agent.cloud.Place
 ---@field root string
 ---@field remote string its name
----@field url string without credentials, as a cloud agent is told it
+---@field url string without credentials, as it is sent to a cloud agent
 ---@field remotes table<string, string[]> by name: their addresses, as written and as git rewrites them
 ---@field branch string?
 ---@field pushed boolean
@@ -330,8 +330,7 @@ function M.checkout(row, callback)
             end
             git(place.root, { "merge", "--ff-only", head }, function(merged)
               vim.cmd.checktime()
-              local own =
-                "%s is checked out as it was here: it has commits of its own, so what the agent pushed was not merged"
+              local own = "checked out your local %s: it has commits of its own, so the agent's were not merged"
               callback(merged and row.branch or nil, own:format(row.branch))
             end)
           end)

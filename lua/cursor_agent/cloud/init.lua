@@ -336,7 +336,8 @@ function M.run(text)
   if id == "" then
     local row = vim.bo.filetype == "cursoragent-cloud" and dashboard.current()
     if not row then
-      return nil, ("which agent? :CursorAgent cloud %s {id}; :CursorAgent cloud lists them"):format(verb)
+      return nil,
+        ("`cloud %s` needs an agent: :CursorAgent cloud %s {id}; :CursorAgent cloud lists them"):format(verb, verb)
     end
     id = row.id
   end

@@ -57,7 +57,7 @@ function M.see(list)
       asking[row.id] = nil
       watched[row.id] = row
     elseif watched[row.id] and row.state ~= "loading" then
-      -- Its end is told by the program.
+      -- The program reports its end.
       watched[row.id].state = row.state
     end
   end

@@ -199,14 +199,14 @@ function M.setup()
   local group = vim.api.nvim_create_augroup("cursor_agent_highlights", {})
   vim.api.nvim_create_autocmd("ColorScheme", {
     group = group,
-    desc = "cursor-agent: define the highlight groups again",
+    desc = "cursor-agent: define the highlight groups",
     callback = set_all,
   })
-  -- Without a colorscheme of its own name, a change of 'background' is told by this alone.
+  -- Without a colorscheme, this is the only event when 'background' changes.
   vim.api.nvim_create_autocmd("OptionSet", {
     group = group,
     pattern = "background",
-    desc = "cursor-agent: colour diffs for the other background",
+    desc = "cursor-agent: adapt diff colours to 'background'",
     callback = require("cursor_agent.colour.diff").define,
   })
 end

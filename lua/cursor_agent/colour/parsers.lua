@@ -252,17 +252,17 @@ function M.watch_files()
   vim.api.nvim_create_autocmd("BufReadPre", {
     group = vim.api.nvim_create_augroup("cursor_agent_parsers", {}),
     pattern = { "*.md", "*.markdown", "*.mdown", "*.mkd", "*.mdx", "*.mdc" },
-    desc = "cursor-agent: see that a text an agent wrote does not abort the parser of markdown",
+    desc = "cursor-agent: protect the markdown parser from text that crashes it",
     callback = function(args)
       M.fence(args.buf, "markdown")
     end,
   })
   vim.api.nvim_create_autocmd("FileType", {
     group = "cursor_agent_parsers",
-    desc = "cursor-agent: the same for files of other names and kinds",
+    desc = "cursor-agent: protect the markdown parser in other files",
     callback = function(args)
       M.fence_file(args.buf)
-      -- Something may colour it that is told of its filetype later.
+      -- What handles its filetype later may highlight it.
       vim.schedule(function()
         if vim.api.nvim_buf_is_loaded(args.buf) then
           M.fence_file(args.buf)

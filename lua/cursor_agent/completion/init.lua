@@ -152,11 +152,11 @@ function M.attach(buf)
     companions.keep_out(buf)
   end
   M.claim(buf)
-  on(buf, "InsertEnter", "complete what the prompt takes", function()
+  on(buf, "InsertEnter", "complete mentions and commands", function()
     M.claim(buf)
   end)
   local taken ---@type string? the text before the cursor when an item was taken: there is nothing more to offer
-  on(buf, "CompleteDone", "note what was completed", function()
+  on(buf, "CompleteDone", "remember the completed item", function()
     -- Deferred: requesting the menu again would end the current one, even while it is visible.
     vim.schedule(function()
       if vim.fn.pumvisible() == 0 then
@@ -168,7 +168,7 @@ function M.attach(buf)
     local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
     taken = word and word ~= "" and vim.endswith(before, word) and before or nil
   end)
-  on(buf, "InsertCharPre", "offer completion again", function()
+  on(buf, "InsertCharPre", "allow a dismissed menu again", function()
     if vim.list_contains(offered.TRIGGERS, vim.v.char) then
       dismissed[buf] = nil
     end
@@ -207,7 +207,7 @@ function M.attach(buf)
   on(buf, "TextChangedI", "offer completion while typing", function()
     offer(RETRIES)
   end)
-  on(buf, "InsertEnter", "list the files before they are asked for", function()
+  on(buf, "InsertEnter", "list files in advance", function()
     watch_dismissal(buf)
     -- A plugin that this event loads is available only a moment later.
     vim.schedule(function()
@@ -225,7 +225,7 @@ function M.attach(buf)
     M.close()
     unmap_tab(buf)
   end)
-  on(buf, "BufWipeout", "forget what was dismissed", function()
+  on(buf, "BufWipeout", "forget dismissed menus", function()
     dismissed[buf] = nil
   end)
 end

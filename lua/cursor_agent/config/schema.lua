@@ -5,7 +5,7 @@ local M = {}
 ---@alias cursor_agent.config.Type "string"|"string[]"|"integer"|"number"|"boolean"|"table"|"list"|"map"|"secret"|"key"|"keys"|"prefix"|"values"|"icons"|"rules"|"servers"|"pass"|"token"|"prompts"
 
 ---@class (exact) cursor_agent.config.Field
----@field path string dotted; `*` stands for any name
+---@field path string dotted; `*` matches any name
 ---@field type cursor_agent.config.Type
 ---@field default any
 ---@field doc string
@@ -28,7 +28,7 @@ M.fields = {
   field("agents.*.command", "string[]", nil, "The program and its arguments; it must speak ACP on stdin and stdout."),
   field("agents.*.env", "map", nil, "Environment variables on top of Neovim's own."),
   field("agents.*.title", "string", nil, "What to call the agent in the winbar."),
-  field("agents.*.auth_method", "string", nil, "The id to call `authenticate` with when the agent requires a login."),
+  field("agents.*.auth_method", "string", nil, "The login method to use when the agent requires a login, by id."),
   field("agents.*.auth_order", "string[]", nil, "Preferred login methods by id, best first."),
   field(
     "agents.*.status_command",
@@ -39,7 +39,7 @@ M.fields = {
   field("agents.*.login_command", "string[]", nil, "What `:CursorAgent login` runs in a terminal."),
   field("agents.*.version_command", "string[]", nil, "A command that prints the version, for `:checkhealth`."),
   field("agents.*.install_hint", "string", nil, "Shown when the program is not found."),
-  field("agents.*.cursor", "boolean", nil, "Whether the agent is Cursor's CLI, run by another command."),
+  field("agents.*.cursor", "boolean", nil, "Whether `command` runs Cursor's CLI in some other way, such as over ssh."),
   field(
     "agents.*.backend",
     "string",
@@ -48,7 +48,7 @@ M.fields = {
     { "auto", "acp", "headless" }
   ),
   field("agents.*.headless_args", "string[]", nil, "Cursor: arguments for `cursor-agent-acp` in headless mode."),
-  field("agents.*.endpoint", "string", nil, "Cursor: another server (`agent -e`)."),
+  field("agents.*.endpoint", "string", nil, "Cursor: the server to use (`agent -e`)."),
   field("agents.*.insecure", "boolean", nil, "Cursor: do not check the server's certificate (`agent -k`)."),
   field(
     "agents.*.api_key",
@@ -91,7 +91,7 @@ M.fields = {
     nil,
     "The bearer token for `url`: a string, a function, or a command that prints it."
   ),
-  field("agents.*.additional_directories", "string[]", nil, "Additional directories the agent may work in."),
+  field("agents.*.additional_directories", "string[]", nil, "More directories the agent may work in."),
 
   field("mcp_servers", "servers", {}, "Additional MCP servers for all agents, as in `agents.NAME.mcp_servers`."),
   field(
@@ -110,7 +110,7 @@ M.fields = {
     0.4,
     "Height of a chat at the bottom in lines, or as a fraction of the screen if at most 1."
   ),
-  field("window.prompt_height", "integer", 4, "Height of a short prompt, in lines."),
+  field("window.prompt_height", "integer", 4, "Minimum height of the prompt, in lines."),
   field("window.prompt_max_height", "integer", 12, "Maximum height of the prompt, in lines."),
   field("window.start_insert", "boolean", true, "Start Insert mode when a command goes to the prompt."),
 
@@ -130,7 +130,7 @@ M.fields = {
     "picker",
     "string",
     "auto",
-    "What to show the list of chats with: a picker plugin, or `select` for `vim.ui.select`. `auto` uses the first plugin found.",
+    "What shows the list of chats: a picker plugin, or `select` for `vim.ui.select`. `auto` uses the first plugin found.",
     { "auto", "select", "snacks", "telescope", "fzf-lua", "mini.pick" }
   ),
   field(
@@ -174,7 +174,7 @@ M.fields = {
     "decisions.delay_ms",
     "integer",
     300,
-    "How long a decision must be shown before a key answers it, in ms, so that a key you were typing decides nothing."
+    "How long a decision must be shown before a key can answer it, in ms, so that typing never answers one by accident."
   ),
   field(
     "workspace.root",

@@ -94,7 +94,7 @@ function M.decision(decision, what)
   vim.schedule(function()
     local list = waiting
     waiting = {}
-    call(#list == 1 and list[1] or ("%s (%s wait)"):format(list[1], format.plural(#list, "decision")), "warn")
+    call(#list == 1 and list[1] or ("%s (%s open)"):format(list[1], format.plural(#list, "decision")), "warn")
   end)
 end
 
@@ -136,7 +136,7 @@ function M.setup()
   local group = vim.api.nvim_create_augroup("cursor_agent_attention", {})
   vim.api.nvim_create_autocmd({ "FocusGained", "FocusLost" }, {
     group = group,
-    desc = "cursor-agent: know whether the user is looking",
+    desc = "cursor-agent: track whether Neovim has focus",
     callback = function(event)
       focused = event.event == "FocusGained"
     end,
@@ -144,7 +144,7 @@ function M.setup()
   vim.api.nvim_create_autocmd("User", {
     group = group,
     pattern = "CursorAgentTurnEnd",
-    desc = "cursor-agent: announce the end of a turn when the user is not looking",
+    desc = "cursor-agent: notify when a turn ends out of sight",
     callback = function(event)
       turn_ended(event.data or {})
     end,

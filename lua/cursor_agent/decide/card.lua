@@ -426,14 +426,14 @@ end
 
 vim.api.nvim_create_autocmd({ "VimResized", "WinResized", "TabEnter", "CmdwinLeave" }, {
   group = GROUP,
-  desc = "cursor-agent: keep the decision in its corner",
+  desc = "cursor-agent: reposition the card",
   callback = redraw_soon,
 })
 
 vim.api.nvim_create_autocmd("ModeChanged", {
   group = GROUP,
   pattern = { "*:i*", "i*:*" },
-  desc = "cursor-agent: name the keys that work in this mode",
+  desc = "cursor-agent: show the keys that work in this mode",
   callback = function()
     if shown and not M.has_focus() then
       redraw_soon()
@@ -443,7 +443,7 @@ vim.api.nvim_create_autocmd("ModeChanged", {
 
 vim.api.nvim_create_autocmd("WinScrolled", {
   group = GROUP,
-  desc = "cursor-agent: count what is left of the decision below",
+  desc = "cursor-agent: count the lines below",
   callback = function()
     local scrolled = body_win and vim.v.event[tostring(body_win)]
     if shown and scrolled then
@@ -454,7 +454,7 @@ vim.api.nvim_create_autocmd("WinScrolled", {
 
 vim.api.nvim_create_autocmd("WinEnter", {
   group = GROUP,
-  desc = "cursor-agent: the decision grows when it is entered, and keeps out of the way otherwise",
+  desc = "cursor-agent: resize the card when it is entered or left",
   callback = function()
     if not shown or moving then
       return
@@ -477,7 +477,7 @@ vim.api.nvim_create_autocmd("WinEnter", {
 
 vim.api.nvim_create_autocmd("WinLeave", {
   group = GROUP,
-  desc = "cursor-agent: the decision was left",
+  desc = "cursor-agent: shrink the card when it is left",
   callback = function()
     if M.has_focus() and not moving then
       note = nil
@@ -488,7 +488,7 @@ vim.api.nvim_create_autocmd("WinLeave", {
 
 vim.api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI" }, {
   group = GROUP,
-  desc = "cursor-agent: keep the decision off the cursor",
+  desc = "cursor-agent: move the card away from the cursor",
   callback = function()
     if shown and placed and M.is_open() and places.covers_cursor(placed, sight()) then
       redraw_soon()
@@ -498,7 +498,7 @@ vim.api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI" }, {
 
 vim.api.nvim_create_autocmd("WinClosed", {
   group = GROUP,
-  desc = "cursor-agent: a decision closed by a window command waits",
+  desc = "cursor-agent: keep a closed card undecided",
   callback = function(event)
     local win = tonumber(event.match)
     if shown and not moving and (win == body_win or win == frame_win) then

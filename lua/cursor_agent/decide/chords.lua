@@ -89,14 +89,14 @@ function M.set(wanted)
   map(vim.api.nvim_get_current_buf())
   vim.api.nvim_create_autocmd("BufEnter", {
     group = GROUP,
-    desc = "cursor-agent: the keys that answer a decision work in every buffer",
+    desc = "cursor-agent: map the answer keys in each buffer",
     callback = function(event)
       map(event.buf)
     end,
   })
   vim.api.nvim_create_autocmd("BufDelete", {
     group = GROUP,
-    desc = "cursor-agent: a buffer that is deleted loses its keys",
+    desc = "cursor-agent: forget the keys of a deleted buffer",
     callback = function(event)
       mapped[event.buf] = nil
     end,

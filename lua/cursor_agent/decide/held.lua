@@ -61,7 +61,12 @@ local function take(key, run)
   for _, mode in ipairs(MODES) do
     local map = vim.fn.maparg(key, mode, false, true)
     before[mode] = map.buffer == 1 and map or nil
-    vim.keymap.set(mode, key, run, { buffer = buf, nowait = true, desc = "cursor-agent: not for a key held down" })
+    vim.keymap.set(
+      mode,
+      key,
+      run,
+      { buffer = buf, nowait = true, desc = "cursor-agent: ignore a key that is held down" }
+    )
   end
   return function()
     -- An unloaded buffer keeps its mappings.

@@ -356,8 +356,8 @@ function M.answer(id, answer, revision)
   end
   if decision and path then
     plan.accepted(path, decision.key)
-    local say = config.get().plan.directory ~= "" and "the plan is saved as %s"
-      or "your edited plan is in %s for the agent, until Neovim exits"
+    local say = config.get().plan.directory ~= "" and "plan saved as %s"
+      or "your edited plan is in %s, for the agent, until Neovim exits"
     notify.notify(say:format(format.path(path, decision.cwd)))
   end
   drop(id, "user")
@@ -617,7 +617,7 @@ function M.show_details(decision)
   details[decision.id] = buf
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = buf,
-    desc = "cursor-agent: the details were closed",
+    desc = "cursor-agent: clean up when the details are closed",
     callback = function()
       details[decision.id] = nil
       refresh_soon()
@@ -675,7 +675,7 @@ end
 
 vim.api.nvim_create_autocmd("TabEnter", {
   group = vim.api.nvim_create_augroup("cursor_agent_decide", {}),
-  desc = "cursor-agent: show the decision in the tab page that was entered",
+  desc = "cursor-agent: show the decision in the current tab page",
   callback = function()
     if #queue > 0 then
       refresh_soon()

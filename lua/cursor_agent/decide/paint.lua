@@ -77,7 +77,7 @@ function M.fill(buf, block)
   if not before then
     vim.api.nvim_create_autocmd("BufUnload", {
       buffer = buf,
-      desc = "cursor-agent: forget what a decision's buffer held",
+      desc = "cursor-agent: forget the text of a wiped decision",
       callback = function()
         filled[buf] = nil
       end,

@@ -253,7 +253,7 @@ local function buffer(decision)
   require("cursor_agent.colour.parsers").fence(buf, "markdown")
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, M.lines(assert(decision.plan)))
   vim.bo[buf].bufhidden = "hide"
-  require("cursor_agent.window.scratch").on_write(buf, "cursor-agent: save a plan, which decides nothing", function()
+  require("cursor_agent.window.scratch").on_write(buf, "cursor-agent: save the plan without deciding", function()
     write(decision, buf)
   end)
   vim.bo[buf].modified = false
@@ -263,7 +263,7 @@ local function buffer(decision)
   vim.api.nvim_create_autocmd("BufWinLeave", {
     group = GROUP,
     buffer = buf,
-    desc = "cursor-agent: a plan that is closed waits",
+    desc = "cursor-agent: keep a closed plan undecided",
     callback = function()
       vim.schedule(function()
         if buffers[decision.id] == buf and not M.window(decision.id) then

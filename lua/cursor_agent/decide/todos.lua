@@ -179,13 +179,13 @@ end
 
 vim.api.nvim_create_autocmd({ "VimResized", "TabEnter" }, {
   group = GROUP,
-  desc = "cursor-agent: keep the todos in their corner",
+  desc = "cursor-agent: reposition the todos",
   callback = follow_user,
 })
 
 vim.api.nvim_create_autocmd("WinClosed", {
   group = GROUP,
-  desc = "cursor-agent: the todos were closed",
+  desc = "cursor-agent: note that the todos were closed",
   callback = function(event)
     if key and tonumber(event.match) == win then
       local tabs = #vim.api.nvim_list_tabpages()

@@ -47,7 +47,7 @@ function M.setup()
   local group = vim.api.nvim_create_augroup("cursor_agent_typed", {})
   vim.api.nvim_create_autocmd({ "CmdlineEnter", "CmdwinEnter" }, {
     group = group,
-    desc = "cursor-agent: note the decision a command is typed for",
+    desc = "cursor-agent: remember the decision shown while a command is typed",
     callback = function()
       local decision = M.current()
       began = { id = decision and decision.id, revision = decision and decision.revision }
@@ -55,7 +55,7 @@ function M.setup()
   })
   vim.api.nvim_create_autocmd("CmdlineLeave", {
     group = group,
-    desc = "cursor-agent: forget it when the command has run",
+    desc = "cursor-agent: forget that decision after the command",
     callback = function()
       local left = began
       vim.schedule(function()

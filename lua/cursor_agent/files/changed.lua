@@ -50,12 +50,12 @@ local function deleted(path, buf, cwd)
   vim.api.nvim_create_autocmd({ "BufWritePost", "BufReadPost", "BufUnload" }, {
     buffer = buf,
     once = true,
-    desc = "cursor-agent: a file that an agent deleted is there again, or its text is let go",
+    desc = "cursor-agent: forget that the file was deleted",
     callback = function()
       missing[buf] = nil
     end,
   })
-  local text = "the agent deleted or moved %s; its text is still in the buffer, and `:w` there brings the file back"
+  local text = "the agent deleted or moved %s; its text is still in the buffer, and `:w` there restores the file"
   notify.notify(text:format(format.path(path, cwd)), "warn")
 end
 

@@ -106,7 +106,7 @@ function M.follow(conflict)
   local buf = conflict.buf
   vim.api.nvim_create_autocmd("BufUnload", {
     buffer = buf,
-    desc = "cursor-agent: drop a conflict whose unsaved text is gone",
+    desc = "cursor-agent: drop a conflict whose buffer is gone",
     callback = vim.schedule_wrap(function()
       local is_loaded = vim.api.nvim_buf_is_loaded(buf)
       if not vim.tbl_contains(M.list, conflict) or (is_loaded and vim.bo[buf].modified) then

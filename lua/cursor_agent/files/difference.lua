@@ -27,7 +27,7 @@ function M.show(conflict)
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = theirs,
     once = true,
-    desc = "cursor-agent: the difference was closed",
+    desc = "cursor-agent: clean up when the diff is closed",
     callback = vim.schedule_wrap(function()
       if vim.api.nvim_win_is_valid(mine) and vim.api.nvim_win_get_buf(mine) == conflict.buf then
         vim.api.nvim_win_call(mine, function()

@@ -392,7 +392,7 @@ function M.sync(buf, modified)
     local write, readonly = vim.o.write, vim.bo[buf].readonly
     local id = vim.api.nvim_create_autocmd("BufWriteCmd", {
       buffer = buf,
-      desc = "cursor-agent: take over the time of a file",
+      desc = "cursor-agent: adopt the file's modification time",
       callback = function()
         done = true
         vim.bo[buf].modified = false

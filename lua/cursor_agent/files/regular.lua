@@ -67,7 +67,7 @@ function M.fence(buf, kept, tell)
   vim.api.nvim_create_autocmd("BufReadCmd", {
     group = group,
     buffer = buf,
-    desc = "cursor-agent: do not read what is no regular file",
+    desc = "cursor-agent: do not read pipes and devices",
     callback = function()
       if M.is_odd(vim.api.nvim_buf_get_name(buf)) then
         vim.api.nvim_buf_set_lines(buf, 0, -1, false, kept and kept.lines or {})

@@ -12,7 +12,7 @@ local served = require("cursor_agent.files.served")
 
 local M = {}
 
----What the agent is told about a write that was refused.
+---The agent's error for a refused write.
 local REFUSED = {
   mine = "the user has unsaved changes in this file and kept them; read it again before writing",
   both = "the user is merging this file by hand; read it again before writing",

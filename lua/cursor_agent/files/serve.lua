@@ -15,7 +15,7 @@ local M = {}
 ---How often to start a write over while the file or its buffer keeps changing.
 local TRIES = 3
 
----What an agent is told if it did not know the current content of the file it wants to write.
+---The error for an agent that does not know the current content of the file it wants to write.
 local CHANGED = ": the file has changed since you read it; read it again before writing"
 
 ---@class (exact) cursor_agent.files.Since

@@ -18,7 +18,7 @@ local function path_of(name)
 end
 
 ---The content of each file, in words for the user.
-local CONTENTS = { history = "the prompts you sent", drafts = "what you were writing", pastes = "a large paste" }
+local CONTENTS = { history = "the prompt history", drafts = "the drafts", pastes = "a large paste" }
 
 -- The mode 0600.
 local FILE_MODE = 384
@@ -78,7 +78,7 @@ end
 ---@param problem string?
 local function tell(name, ok, problem)
   if not ok and not told[name] then
-    local text = "%s could not be saved: %s\n  what was saved before is still there"
+    local text = "%s could not be saved: %s\n  the previously saved version is still there"
     require("cursor_agent.notify").notify(text:format(CONTENTS[name] or name, problem), "warn")
   end
   told[name] = not ok
@@ -263,7 +263,7 @@ end
 
 vim.api.nvim_create_autocmd("VimLeavePre", {
   group = vim.api.nvim_create_augroup("cursor_agent_store", {}),
-  desc = "cursor-agent: save what another Neovim kept from being saved",
+  desc = "cursor-agent: save pending history and drafts",
   callback = function()
     if next(waiting) then
       flush()

@@ -131,7 +131,7 @@ local function listen(buf)
   vim.api.nvim_create_autocmd("FileChangedShell", {
     group = group,
     buffer = buf,
-    desc = "cursor-agent: look after a file that an agent may have changed",
+    desc = "cursor-agent: check a file that an agent may have changed",
     callback = function()
       on_changed(buf)
     end,
@@ -151,14 +151,14 @@ function M.arm(buf, for_good)
     group = group,
     buffer = buf,
     nested = true,
-    desc = "cursor-agent: keep :w from writing over what an agent has written",
+    desc = "cursor-agent: keep :w from overwriting an agent's changes",
     -- An error would not stop Neovim from writing.
     command = ("if !v:lua.require'cursor_agent.files.watch'.may_write(%d) | call interrupt() | endif"):format(buf),
   })
   vim.api.nvim_create_autocmd("BufWritePost", {
     group = group,
     buffer = buf,
-    desc = "cursor-agent: text that was written is in no conflict with the disk",
+    desc = "cursor-agent: settle conflicts when a file is written",
     callback = function()
       events.emit("file written", buf)
     end,
@@ -347,7 +347,7 @@ vim.api.nvim_create_autocmd({ "BufNew", "BufLeave" }, {
 
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufFilePost" }, {
   group = group,
-  desc = "cursor-agent: look after a file that an agent has changed or may change",
+  desc = "cursor-agent: watch a file that an agent may change",
   callback = function(args)
     if args.event == "BufReadPost" and is_file(args.buf) then
       events.emit("file read", args.buf)
@@ -364,7 +364,7 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "BufF
 vim.api.nvim_create_autocmd("FocusGained", {
   group = group,
   nested = true,
-  desc = "cursor-agent: look at files that agents may have changed before Neovim does",
+  desc = "cursor-agent: check changed files before Neovim does",
   callback = M.sweep,
 })
 
@@ -401,7 +401,7 @@ vim.api.nvim_create_autocmd({ "SafeState", "CmdlineLeave", "BufLeave" }, {
 
 vim.api.nvim_create_autocmd("BufUnload", {
   group = group,
-  desc = "cursor-agent: forget a buffer that is gone",
+  desc = "cursor-agent: forget a wiped buffer",
   callback = function(args)
     loaded.forget(args.buf)
     if next(touched) or is_any_at_work() then

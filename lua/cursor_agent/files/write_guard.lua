@@ -30,7 +30,7 @@ function M.may_write(buf, path, by_agent)
   if
     disk and (loaded.same(loaded.lines(buf), disk.lines) or (base and loaded.equal(base, disk.text) and #base > 0))
   then
-    -- It is about to be written, and the review is told then.
+    -- It is about to be written, which notifies the review.
     loaded.sync(buf, vim.bo[buf].modified)
     loaded.note(buf, disk)
     return true

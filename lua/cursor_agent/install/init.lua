@@ -16,7 +16,7 @@ local running = false
 ---@return boolean? started, string? problem
 function M.build(way)
   if running then
-    return nil, "the library is being installed already"
+    return nil, "the library is already being installed"
   elseif way and not vim.list_contains(M.ways, way) then
     return nil, ("unknown method %q; expected one of %s"):format(way, table.concat(M.ways, " and "))
   end

@@ -57,7 +57,7 @@ local function try(wanted, path)
   end
   local ok, found = pcall(vim.json.decode, output.stdout)
   if not ok or type(found) ~= "table" then
-    return false, "it does not load: it said " .. vim.inspect(output.stdout:sub(1, 200))
+    return false, "unexpected output when loading it: " .. vim.inspect(output.stdout:sub(1, 200))
   elseif found.abi ~= wanted.abi then
     return false, ("its interface is version %s, the plugin needs %d"):format(tostring(found.abi), wanted.abi)
   elseif found.version ~= wanted.version then
@@ -261,7 +261,7 @@ local function wanted_for(root)
   }
 end
 
-local LABELS = { kept = "The library that is here", prebuilt = "The prebuilt library", cargo = "cargo build" }
+local LABELS = { kept = "The existing library", prebuilt = "The prebuilt library", cargo = "cargo build" }
 
 ---Installs the library by the first way that works. Runs in a coroutine; see `task.lua`.
 ---@param root string the plugin's directory

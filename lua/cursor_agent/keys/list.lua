@@ -311,17 +311,17 @@ return {
   },
   {
     name = "queue-up",
-    desc = "Send it earlier",
+    desc = "Move the prompt up",
     keys = { queue = { "K" } },
   },
   {
     name = "queue-down",
-    desc = "Send it later",
+    desc = "Move the prompt down",
     keys = { queue = { "J" } },
   },
   {
     name = "queue-send-now",
-    desc = "Stop the running turn and send it now",
+    desc = "Stop the turn and send the prompt now",
     keys = { queue = { "<C-s>" } },
   },
   {
@@ -370,7 +370,7 @@ return {
   },
   {
     name = "question-choose",
-    desc = "Choose the option, or enter a text",
+    desc = "Choose the option, or type an answer",
     keys = { question = { "<Space>" } },
   },
   {
@@ -450,12 +450,12 @@ return {
   },
   {
     name = "decision-later",
-    desc = "Decide later: it stays open",
+    desc = "Decide later",
     keys = { permission = { "q" }, question = { "q" }, conflict = { "q" }, ["plan-card"] = { "q" }, plan = { "q" } },
   },
   {
     name = "decision-leave",
-    desc = "Back to the previous window",
+    desc = "Go back to the previous window",
     keys = { permission = { "<Esc>" }, question = { "<Esc>" }, conflict = { "<Esc>" }, ["plan-card"] = { "<Esc>" } },
   },
   {
@@ -480,12 +480,12 @@ return {
   },
   {
     name = "log-save",
-    desc = "Save the log, secrets removed",
+    desc = "Save the log without secrets",
     keys = { log = { "s" } },
   },
   {
     name = "log-refresh",
-    desc = "Read the log again",
+    desc = "Refresh the log",
     keys = { log = { "r" } },
   },
   {
@@ -654,27 +654,27 @@ return {
   },
   {
     name = "cloud-browse",
-    desc = "Open its pull request, or its page, in the browser",
+    desc = "Open the agent's pull request or page in the browser",
     keys = { cloud = { "p" } },
   },
   {
     name = "cloud-diff",
-    desc = "Show its changes against its base",
+    desc = "Show the agent's changes against its base",
     keys = { cloud = { "d" } },
   },
   {
     name = "cloud-checkout",
-    desc = "Check out its branch",
+    desc = "Check out the agent's branch",
     keys = { cloud = { "c" } },
   },
   {
     name = "cloud-artifacts",
-    desc = "Download one of its files",
+    desc = "Download one of the agent's artifacts",
     keys = { cloud = { "a" } },
   },
   {
     name = "cloud-usage",
-    desc = "Show its tokens and cost",
+    desc = "Show the agent's tokens and cost",
     keys = { cloud = { "u" } },
   },
   {

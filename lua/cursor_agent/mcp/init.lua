@@ -13,7 +13,7 @@ local M = {}
 
 local NS = vim.api.nvim_create_namespace("cursor_agent_mcp_list")
 
----So many servers are asked for their tools at once: each question starts a server.
+---How many servers are asked for their tools at once: each question starts a server.
 local AT_ONCE = 2
 
 ---What completion waits for.
@@ -448,12 +448,12 @@ function M.run(words)
     return M.open()
   elseif command == "edit" then
     if name and name ~= "user" and name ~= "project" then
-      return nil, ("`mcp edit` takes `user` or nothing, not `%s`"):format(name)
+      return nil, ("`mcp edit` takes `user` or no argument, not `%s`"):format(name)
     end
     return M.edit(name == "user" and "user" or "project")
   elseif command == "enable" or command == "disable" or command == "login" or command == "tools" then
     if not name then
-      return nil, ("which server? :CursorAgent mcp %s {name}"):format(command)
+      return nil, ("`mcp %s` needs a server: :CursorAgent mcp %s {name}"):format(command, command)
     elseif command == "login" then
       return M.login(name)
     elseif command == "tools" then

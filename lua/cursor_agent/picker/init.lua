@@ -42,7 +42,7 @@ local PLUGINS = {
   },
 }
 
----@type table<string, string> where each is told about the list
+---@type table<string, string> the module that serves each picker
 local MODULES = {
   snacks = "cursor_agent.picker.snacks",
   telescope = "cursor_agent.picker.telescope",

@@ -11,7 +11,7 @@ local M = {}
 
 ---@class (exact) cursor_agent.context.Item something attached to a prompt
 ---@field label string as shown: `@src/parser.rs`
----@field text? string what a label in the text stands for
+---@field text? string the content behind a label in the text
 ---@field comment? cursor_agent.review.Comment
 ---@field waits_for? string what is asked for in `prepare`
 ---@field prepare? fun(done: fun(why: string?)) fetches what takes time, each time it is sent; `blocks` works afterwards

@@ -241,7 +241,7 @@ function Prompt:watch()
   vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "TextChangedP" }, {
     buffer = self.buf,
     group = GROUP,
-    desc = "cursor-agent: fit the prompt to its text, and keep that",
+    desc = "cursor-agent: fit the prompt to its text",
     callback = function()
       draft.soon(save_drafts)
       self:refresh()
@@ -253,7 +253,7 @@ function Prompt:watch()
   vim.api.nvim_create_autocmd("BufLeave", {
     buffer = self.buf,
     group = GROUP,
-    desc = "cursor-agent: keep the draft",
+    desc = "cursor-agent: save the draft",
     callback = function()
       self:save_draft()
     end,
@@ -262,13 +262,13 @@ end
 
 vim.api.nvim_create_autocmd("VimLeavePre", {
   group = GROUP,
-  desc = "cursor-agent: keep the drafts",
+  desc = "cursor-agent: save the drafts",
   callback = save_drafts,
 })
 
 vim.api.nvim_create_autocmd({ "BufModifiedSet", "BufWritePost", "BufDelete" }, {
   group = GROUP,
-  desc = "cursor-agent: name the unsaved buffers above the prompt",
+  desc = "cursor-agent: list unsaved buffers above the prompt",
   callback = vim.schedule_wrap(function()
     for _, chat in ipairs(chats.all()) do
       if #vim.fn.win_findbuf(chat.prompt.buf) > 0 then

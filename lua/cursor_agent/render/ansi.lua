@@ -41,7 +41,7 @@ function M.group(style)
   return ("CursorAgentAnsi_%s_%s_%s"):format(colour(style.fg), colour(style.bg), flags)
 end
 
----The style a group's name stands for.
+---The style of a group, by its name.
 ---@param group string
 ---@return cursor_agent.render.Style?
 function M.style(group)

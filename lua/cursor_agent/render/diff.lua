@@ -81,7 +81,7 @@ function M.add(b, content, context, indent)
       { ("%s %s more"):format(context.icons.more, format.plural(left, "line")), "CursorAgentMore" },
     })
     b.targets[row] = { output = true }
-    -- The line that says so stands for one of them.
+    -- The line that says so takes the place of one of them.
     b.left = (b.left or 0) + left - 1
   end
   for _, code in ipairs({ new, old }) do

@@ -74,7 +74,7 @@ function M.path(path, cwd)
   return path
 end
 
----The text as functions of Vim take it: a NUL byte would make it a Blob. What stands for it is as long and as wide.
+---The text as Vim functions take it: a NUL byte would make it a Blob. Its replacement is as long and as wide.
 ---@param text string
 ---@return string
 local function vim_text(text)
@@ -96,7 +96,7 @@ function M.bar_text(text)
   return (text:gsub("%%", "%%%%"):gsub("[\r\n]", " "):gsub("%c", M.caret))
 end
 
----A line as functions of Vim take lists of them: a line break in it stands for a NUL byte.
+---A line as Vim functions take it in lists: a line break in it means a NUL byte.
 ---@param line string
 ---@return string
 function M.vim_line(line)

@@ -282,7 +282,7 @@ end
 
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
   group = vim.api.nvim_create_augroup("cursor_agent_review_buffers", {}),
-  desc = "cursor-agent: a buffer has the text of another file, or none",
+  desc = "cursor-agent: note which file a buffer shows",
   callback = function(args)
     files[args.buf] = args.event ~= "BufUnload" and M.path(args.buf) or nil
   end,

@@ -161,7 +161,7 @@ function M.preview(id)
   local compare = vim.text and vim.text.diff or vim.diff
   local lines, cwd = {}, vim.fn.getcwd() ---@type string[], string
   for _, file in ipairs(files) do
-    local note = not file.known and "its earlier text is unknown; it stays as it is"
+    local note = not file.known and "its earlier text is unknown, so it stays as it is"
       or file.touched and "you changed it since; it stays unless you force it"
       or nil
     local diff = file.known and compare(file.now or "", file["then"] or "", { result_type = "unified" }) or ""

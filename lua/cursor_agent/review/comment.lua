@@ -303,7 +303,7 @@ end
 
 vim.api.nvim_create_autocmd("BufReadPost", {
   group = vim.api.nvim_create_augroup("cursor_agent_comments", {}),
-  desc = "cursor-agent: show comments again in a buffer that was read again",
+  desc = "cursor-agent: show comments in a buffer that was reloaded",
   callback = vim.schedule_wrap(M.sync),
 })
 

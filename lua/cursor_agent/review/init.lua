@@ -62,7 +62,7 @@ local function arm(buf)
   vim.api.nvim_create_autocmd({ "CursorMoved", "BufEnter" }, {
     group = group,
     buffer = buf,
-    desc = "cursor-agent: say what can be done about the hunk",
+    desc = "cursor-agent: show the keys for the change under the cursor",
     callback = function()
       show_hint(buf)
     end,
@@ -92,7 +92,7 @@ local function show_way(buf, hunks)
     group = group,
     buffer = buf,
     once = true,
-    desc = "cursor-agent: the way to the next hunk was shown",
+    desc = "cursor-agent: stop hinting at the next change",
     callback = function()
       marks.hint(buf)
     end,
@@ -202,7 +202,7 @@ local function listen()
   listens = true
   vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "FileChangedShellPost" }, {
     group = group,
-    desc = "cursor-agent: show hunks in a buffer that was read",
+    desc = "cursor-agent: show changes in a buffer that was just read",
     callback = vim.schedule_wrap(function(args)
       if vim.api.nvim_buf_is_loaded(args.buf) then
         on_read(args.buf)
@@ -211,14 +211,14 @@ local function listen()
   })
   vim.api.nvim_create_autocmd("BufWritePost", {
     group = group,
-    desc = "cursor-agent: what the user saves is no change of the agent's",
+    desc = "cursor-agent: tell the user's changes from the agent's",
     callback = function(args)
       buffers.written(args.buf)
     end,
   })
   vim.api.nvim_create_autocmd({ "FocusGained", "ShellCmdPost", "TermClose" }, {
     group = group,
-    desc = "cursor-agent: what was committed needs no decision",
+    desc = "cursor-agent: settle changes that were committed",
     callback = function()
       if bridge.is_loaded() then
         bridge.review_commits()
@@ -382,7 +382,7 @@ end
 ---@return cursor_agent.ReviewSelect?, string?
 local function chosen(opts)
   if type(opts) ~= "table" or not (opts.hunk or opts.path or opts.turn or opts.all) then
-    return nil, 'say which: { hunk = id }, { path = … }, { turn = "last" } or { all = true }'
+    return nil, 'expected { hunk = id }, { path = … }, { turn = "last" } or { all = true }'
   end
   return select(opts)
 end

@@ -118,13 +118,13 @@ end
 ---Makes Neovim ask before the user's changes are lost. They can be written to a named file.
 ---@param buf integer
 local function keep_changes(buf)
-  M.on_write(buf, "cursor-agent: there is no file yet", function()
+  M.on_write(buf, "cursor-agent: ask for a file name", function()
     notify.notify("name a file: :w {file}", "error")
   end)
   vim.api.nvim_create_autocmd("BufWritePost", {
     group = GROUP,
     buffer = buf,
-    desc = "cursor-agent: what is in a file may go",
+    desc = "cursor-agent: mark the buffer as saved",
     -- After writing to another file Neovim still considers the buffer modified, and says so after this event.
     callback = vim.schedule_wrap(function()
       if vim.api.nvim_buf_is_valid(buf) then
