@@ -18,7 +18,7 @@ local M = {}
 ---@field root string the plugin
 ---@field url string? of the fake
 
----A word that is said once in each conversation that is stored.
+---A word that occurs once in each stored conversation.
 M.NEEDLE = "haystackneedle"
 
 local CHATS, CHAT_BYTES = 100, 1024 * 1024

@@ -8,7 +8,7 @@ local parts = require("bench.parts")
 local pipe = require("bench.pipe")
 local scenarios = require("bench.scenarios")
 
----One run may take so long; the plain client needs it.
+---The most time for one run; the plain client needs it.
 local RUN_MS = 300000
 
 ---Each scenario is played so often, by each client.

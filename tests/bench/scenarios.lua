@@ -6,11 +6,11 @@ local M = {}
 ---@field name string
 ---@field scenario table as `cursor-agent-demo play` reads it
 ---@field load string? a past session to go on with, instead of a prompt
----@field lines integer at least so many lines are in the buffer at the end
+---@field lines integer the buffer has at least this many lines at the end
 ---@field file { name: string, text: string }? open beside the chat
----@field hunks integer? it is over when so many are shown in that file; the plain client has none
+---@field hunks integer? it ends when this many are shown in that file; the plain client has none
 ---@field typed boolean? the file has unsaved text when it is changed
----@field chats integer? so many chats play it at once; the plain client has one
+---@field chats integer? how many chats play it at once; the plain client has one
 ---@field alone boolean? the plain client has no such thing
 
 local WORDS = vim.split(
@@ -269,7 +269,7 @@ local function shape(name, count, text, head)
   return { name = name, lines = 2, scenario = { turns = { steps } } }
 end
 
----The shapes that text of agents has, each hard for somebody: one paragraph without end, long lines without a blank one,
+---The shapes that text of agents has, each hard for some client: one paragraph without end, long lines without a blank one,
 ---lists in lists, tables, code.
 ---@return bench.Scenario[]
 local function shapes()

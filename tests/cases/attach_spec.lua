@@ -7,7 +7,7 @@ local write = files.write
 
 local OPTS = { width = 120, height = 30, files = { ["a.lua"] = "local M = {}\nreturn M\n" } }
 
----A PNG of so many bytes, as far as its beginning says.
+---A PNG of this many bytes, according to its header.
 ---@param bytes integer?
 ---@return string
 local function png(bytes)

@@ -1,4 +1,4 @@
--- What agents send that nobody expects: odd bytes, odd markdown, odd order.
+-- Unexpected input from agents: odd bytes, odd markdown, odd order.
 
 local T = require("harness")
 

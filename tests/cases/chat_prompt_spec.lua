@@ -215,7 +215,7 @@ T.case("a large paste becomes an attachment, and undo brings it back as text", O
   end, "the name of what was put")
 end)
 
----Pastes so many lines, as a terminal does.
+---Pastes this many lines, as a terminal does.
 ---@param nvim harness.Child
 ---@param text string
 ---@param count integer
@@ -260,7 +260,7 @@ T.case("a paste is taken as it is, whatever stands around it", OPTS, function(nv
   nvim:wait_turns(1)
   T.eq(prompt(agent, 1)[2].text, "[paste 1: 10000 lines]\n" .. first)
   T.eq(prompt(agent, 1)[3].text, "[paste 2: 300 lines]\n" .. second)
-  -- And once more out of the history.
+  -- And again from the history.
   nvim:keys("<Up>")
   nvim:wait_screen("[paste 2: 300 lines]foo")
   nvim:keys("<C-s>")
@@ -310,7 +310,7 @@ T.case("a prompt of the history brings its pastes along into another chat", OPTS
   })
 end)
 
-T.case("a paste that is no longer kept is said to be gone", OPTS, function(nvim)
+T.case("a paste that is no longer kept is marked as such", OPTS, function(nvim)
   start(nvim)
   nvim:keys("See ")
   paste(nvim, "one ", 50)
@@ -385,7 +385,7 @@ T.case("where nothing can be kept, writing and sending work all the same", OPTS,
   nvim:keys("<C-s>")
   nvim:wait_screen("One.")
   T.eq(lines(nvim), { "" })
-  T.ok(not nvim:messages():find("E739", 1, true), "nothing is said about it")
+  T.ok(not nvim:messages():find("E739", 1, true), "no message")
 end)
 
 T.case("a draft with a paste in it outlives its buffer", OPTS, function(nvim)
@@ -794,7 +794,10 @@ T.case("what begins with the word is offered first in either case, and nothing w
   T.eq(nvim:lua("return vim.fn.complete_info({ 'items' }).items[1].word"), "@README.md")
   nvim:keys("<C-e><Esc>cc/nothing")
   nvim:wait_screen("/nothing")
-  T.ok(not nvim:sees("Searching") and not nvim:sees("Pattern not found"), "no word about a search nobody asked for")
+  T.ok(
+    not nvim:sees("Searching") and not nvim:sees("Pattern not found"),
+    "no message about a search the user did not start"
+  )
 end)
 
 T.case("@diff works before the first commit, and says in a line why it cannot", OPTS, function(nvim)
@@ -815,7 +818,7 @@ T.case("@diff works before the first commit, and says in a line why it cannot", 
   T.contains(vim.inspect(agent:received("session/prompt")[1].params.prompt), "+new")
 end)
 
-T.case("a slow git keeps nobody from typing, and prompts are sent in their order", OPTS, function(nvim)
+T.case("a slow git does not keep the user from typing, and prompts are sent in order", OPTS, function(nvim)
   local agent = T.agent({ turns = { { { text = "One." } }, { { text = "Two." } } } })
   nvim:use(agent)
   vim.fn.mkdir(nvim.work .. "/bin")

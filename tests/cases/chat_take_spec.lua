@@ -248,7 +248,7 @@ T.case("an option that is on or off takes the words for it, and no others", OPTS
   T.contains(said, option.id .. " must be true or false, not maybe")
 end)
 
-T.case("what the user opened stays open when the call is drawn anew, and in a window opened later", OPTS, function(nvim)
+T.case("what the user opened stays open when the call is redrawn, and in a window opened later", OPTS, function(nvim)
   nvim:use(T.agent({
     turns = {
       {
@@ -505,7 +505,7 @@ T.case("g? lists the keys in the log, in an output and in an export, and q in th
     T.eq(nvim:lua("return vim.fn.getline(1)"), title)
     T.contains(table.concat(nvim:api("nvim_buf_get_lines", 0, 0, 8, false), "\n"), key)
     nvim:keys("g?q")
-    nvim:wait("vim.bo.filetype ~= 'cursoragent-help'", "the window one came from")
+    nvim:wait("vim.bo.filetype ~= 'cursoragent-help'", "the previous window")
     nvim:keys("q")
     nvim:wait("vim.bo.filetype == 'cursoragent'", "the chat")
   end

@@ -310,7 +310,7 @@ local TINY = {
 }
 
 for _, size in ipairs({ { 14, 6 }, { 24, 6 }, { 40, 10 } }) do
-  local title = ("a screen of %dx%d stops nobody"):format(size[1], size[2])
+  local title = ("a screen of %dx%d is enough"):format(size[1], size[2])
   T.case(title, { width = size[1], height = size[2], files = OPTS.files }, function(nvim)
     nvim:use(T.agent(TINY), { window = { position = size[2] == 10 and "bottom" or "right" } })
     nvim:cmd("edit code.lua")
@@ -489,7 +489,7 @@ T.case("leaving Neovim by :q in each window leaves no process", OPTS, function(n
   nvim:quit("quit")
 end)
 
-T.case("following goes on when what is at the tail is drawn anew or shrinks", OPTS, function(nvim)
+T.case("following continues when the tail is redrawn or shrinks", OPTS, function(nvim)
   local function plan(...)
     local entries = {}
     for i, status in ipairs({ ... }) do
@@ -595,7 +595,7 @@ T.case("one statusline for all windows stays the user's", OPTS, function(nvim)
   nvim:wait_screen("1/chat MINE")
 end)
 
-T.case("the end of a paragraph higher than the window is followed too", OPTS, function(nvim)
+T.case("the end of a paragraph taller than the window is followed too", OPTS, function(nvim)
   start(nvim, {
     { { text = "Begin.\n\n" }, { chunks = { count = 400, text = "word${n} ", every_ms = 1 } }, { text = "THE END" } },
   })
@@ -829,7 +829,7 @@ T.case("the winbar says that there is something new below, also while one long p
   nvim:wait_screen_without("↓ new")
 end)
 
-T.case("one can read back in a paragraph higher than the window while it grows", OPTS, function(nvim)
+T.case("the user can scroll back in a paragraph taller than the window while it grows", OPTS, function(nvim)
   start(nvim, {
     {
       { text = "Begun" .. (" many words"):rep(200) },

@@ -119,7 +119,7 @@ case("what is asked elsewhere is in the conversation that is open", { "--agents"
   T.eq(#cloud:asked("POST", "/runs"), 3)
 end)
 
-case("an end is told once, whether or not the conversation is open", { "--pace", "90" }, function(nvim)
+case("an end is announced once, whether or not the conversation is open", { "--pace", "90" }, function(nvim)
   nvim:lua("vim.fn.confirm = function() return 1 end")
   nvim:lua([[
     require('cursor_agent.cloud.git').place = function(_, done)

@@ -118,7 +118,7 @@ case("images are attached, and one line says what is created", {}, function(nvim
   end
 end)
 
-case("a question in the middle of a run is told, and stays until it ends", { "--pace", "5" }, function(nvim)
+case("a question in the middle of a run is announced, and stays until it ends", { "--pace", "5" }, function(nvim)
   T.git(nvim.work, "init", "--quiet")
   T.git(nvim.work, "remote", "add", "origin", "https://github.com/acme/app")
   nvim:keys(":CursorAgent cloud new ask me<CR>")

@@ -165,7 +165,7 @@ T.case("keys: theirs is written, and undo has mine", OPTS, function(nvim)
 end)
 
 T.case(
-  "keys: both stand in the buffer between markers, unsaved, and the agent is told to read again",
+  "keys: both are in the buffer between markers, unsaved, and the agent is asked to read again",
   OPTS,
   function(nvim)
     local agent = collide(nvim, { { write(replaced("line 2", "theirs", replaced("line 20", "clean"))) } })
@@ -285,7 +285,7 @@ T.case("text typed since is what is kept, taken back or marked", OPTS, function(
   T.contains(text, "theirs\n")
 end)
 
-T.case("what the agent changed on disk is a decision too, while nobody waits", OPTS, function(nvim)
+T.case("what the agent changed on disk is a decision too, though no agent waits", OPTS, function(nvim)
   local agent = collide(nvim, { edit(replaced("line 2", "theirs")), edit(replaced("line 2", "again")) })
   nvim:wait_turns(1)
   local decision = pending(nvim)

@@ -56,7 +56,7 @@ T.case("the winbar shows what the store says, after each turn", { width = 100, h
   T.eq(vim.tbl_keys(files(nvim.dir .. "/cursor")), vim.tbl_keys(before), "no file beside it")
 end)
 
-T.case("a store that is missing, no store, or another agent's is nobody's concern", function(nvim)
+T.case("a store that is missing, invalid or another agent's is ignored", function(nvim)
   start(nvim, { turns = { { { text = "One." } }, { { text = "Two." } } } })
   nvim:prompt("go")
   nvim:wait_turns(1)

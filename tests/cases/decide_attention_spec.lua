@@ -23,7 +23,7 @@ local function said(nvim)
   return nvim:lua("return _G.said")
 end
 
-T.case("nothing is said while the chat is plainly in view", { width = 100 }, function(nvim)
+T.case("no message while the chat is in view", { width = 100 }, function(nvim)
   nvim:use(T.agent({ turns = { { asks("make") } } }))
   listen(nvim)
   nvim:prompt("go")

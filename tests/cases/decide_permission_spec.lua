@@ -667,7 +667,7 @@ T.case("a long edit says how much of it is out of sight, and has it once it is e
 end)
 
 T.case(
-  "a look at the keys leads back into the card, and from there to where one came from",
+  "closing the list of keys leads back to the card, and from there to the previous window",
   { width = 90 },
   function(nvim)
     local agent = T.agent({ turns = { one_by_one({ run("t1", "first") }) } })
@@ -695,7 +695,7 @@ T.case(
     nvim:keys("r")
     nvim:wait_outcomes(agent, { "reject-once" })
     nvim:wait_turns(1)
-    T.eq(nvim:lua("return vim.bo.filetype"), prompt, "back where one came from")
+    T.eq(nvim:lua("return vim.bo.filetype"), prompt, "back in the previous window")
   end
 )
 
@@ -728,7 +728,7 @@ T.case("the keys of the card work in the details", { width = 90 }, function(nvim
   nvim:wait_card()
   nvim:keys("<Esc>")
   nvim:wait("vim.fn.tabpagenr('$') == 1", "the tab to close")
-  T.eq(nvim:lua("return vim.bo.filetype"), "cursoragent-prompt", "back where one came from")
+  T.eq(nvim:lua("return vim.bo.filetype"), "cursoragent-prompt", "back in the previous window")
   nvim:wait_screen("<M-y> allow")
   T.eq(agent:outcomes(), {})
 end)

@@ -167,7 +167,7 @@ T.case("is rejected with a reason, by the buffer's key", { width = 90 }, functio
   T.eq(vim.uv.fs_stat(nvim.work .. "/.cursor"), nil, "nothing is saved")
 end)
 
-T.case("leads back to where one came from, also after a look at its keys", { width = 90, height = 30 }, function(nvim)
+T.case("leads back to the previous window, also after showing its keys", { width = 90, height = 30 }, function(nvim)
   local agent = T.agent(planning())
   nvim:use(agent, { attention = { notify = false } })
   nvim:cmd("edit code.lua")

@@ -96,7 +96,7 @@ T.case(
         T.eq(answered[id], 1, ("answers of agent %d to request %s"):format(session, tostring(id)))
       end
       if session ~= CANCELLED then
-        -- There the turn is over when the last answers come, so that nobody waits for them any more.
+        -- There the turn is over when the last answers come, so the agent no longer waits for them.
         T.eq(#agent:notes("stray answer"), 0)
       end
       T.eq(#agent:notes("unanswered"), 0)

@@ -6,7 +6,7 @@ T.case("shows the task and nests what the subagent says and does", { width = 120
   local agent = T.agent({
     turns = {
       {
-        { text = "I send somebody to look.\n" },
+        { text = "I'll send a subagent.\n" },
         {
           update = {
             sessionUpdate = "tool_call",
@@ -62,7 +62,7 @@ T.case("shows the task and nests what the subagent says and does", { width = 120
   ]])
   T.eq(entries, {
     { kind = "user", text = "where is it?" },
-    { kind = "agent", text = "I send somebody to look.\n" },
+    { kind = "agent", text = "I'll send a subagent.\n" },
     { kind = "tool", text = "Explore the code" },
     { kind = "agent", text = "Looking around.\n", parent = 3 },
     { kind = "tool", text = "Read parser.lua", parent = 3 },

@@ -93,7 +93,7 @@ T.case("an agent at an address is reached with a token of a command", { width = 
     nvim:keys("<Esc>:CursorAgent status<CR>")
     nvim:wait_screen("Address     " .. server.url)
     nvim:keys("q")
-    -- The connection is lost: that is said, and another try leads on.
+    -- The connection is lost: a message says so, and another try works.
     for _, client in ipairs(server.clients) do
       if not client:is_closing() then
         client:close()

@@ -27,7 +27,7 @@ local ENDS = {
 ---@param child harness.Child
 ---@param steps table[]
 local function start_turn(child, steps)
-  -- The shells are children of the agent, and of nobody once they have ended.
+  -- The shells are children of the agent, and orphans once they have ended.
   steps = vim.list_extend(vim.deepcopy(steps), { { text = "in the middle" }, { wait_cancel = true } })
   child:use(T.agent({ turns = { steps } }))
   child:prompt("hello")

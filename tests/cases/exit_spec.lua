@@ -14,7 +14,7 @@ local AGENTS = {
   },
 }
 
--- How Neovim ends, and how long after that its agents may take: nobody is left to kill them.
+-- How Neovim ends, and how long its agents may run after that, when no one is left to kill them.
 local ENDS = {
   [":qa!"] = function(child)
     child:keys(":qa!<CR>")

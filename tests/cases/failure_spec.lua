@@ -131,7 +131,7 @@ T.case("a line may end in CRLF and come in pieces, split inside a character", fu
   T.eq(child:texts("agent"), { "grün" })
 end)
 
-T.case("a request nobody knows is answered as such", function(child)
+T.case("an unknown request is answered as such", function(child)
   local agent = T.agent({
     turns = { { { request = { method = "nobody/knows", params = { a = 1 } }, wait = true }, { text = "went on" } } },
   })

@@ -225,7 +225,7 @@ T.case("a write in an encoding that lacks a character is an error, and changes n
   T.eq(get(nvim.work .. "/a.txt"), "th\233\n")
 end)
 
-T.case("a read-only file or buffer is not written, and the agent is told", OPTS, function(nvim)
+T.case("a read-only file or buffer is not written, and the agent gets an error", OPTS, function(nvim)
   local agent = start(nvim, { { write("theirs\n") }, { write("theirs\n") }, { write("theirs\n") } })
   assert(vim.uv.fs_chmod(nvim.work .. "/a.txt", 292))
   nvim:prompt("write", { open = false })
@@ -246,7 +246,7 @@ T.case("a read-only file or buffer is not written, and the agent is told", OPTS,
   T.eq(get(nvim.work .. "/a.txt"), "theirs\n")
 end)
 
-T.case("a file of which no backup can be made is not written, and the agent is told", OPTS, function(nvim)
+T.case("a file that cannot be backed up is not written, and the agent gets an error", OPTS, function(nvim)
   local agent = start(nvim, { { write("theirs\n") } })
   -- `:write!` would write without one.
   nvim:cmd("set backupcopy=yes backupdir=/proc/none")
@@ -278,7 +278,7 @@ for _, how in ipairs({ "as it is", "without backups" }) do
       fill()
       nvim:prompt("write", { open = false })
       nvim:wait_turns(2)
-      T.ok(agent:answers("fs/write_text_file")[1].error, "the agent is told")
+      T.ok(agent:answers("fs/write_text_file")[1].error, "the agent gets an error")
       T.eq(get(dir .. "/a.txt"), replaced("line 2", "mine"))
       T.eq(nvim:lua("return vim.fn.readdir(...)", dir), { "a.txt" })
       T.eq(nvim:lua("return { vim.bo.modified, vim.fn.line('$') }"), { false, 30 })

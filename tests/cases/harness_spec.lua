@@ -2,7 +2,7 @@
 
 local T = require("harness")
 
----Compares as a test run does, also while the references are written anew.
+---Compares as a test run does, also while the references are updated.
 ---@param child harness.Child
 ---@param name string
 ---@return boolean same

@@ -77,7 +77,7 @@ local function send(nvim, prompt)
   end, "the end of the turn")
 end
 
-T.case("a CLI without acp answers all the same, and that is said once", { width = 120 }, function(nvim)
+T.case("a CLI without acp answers all the same, with one notice", { width = 120 }, function(nvim)
   install(nvim)
   nvim:keys(":CursorAgent<CR>")
   nvim:wait_screen("this CLI has no `acp`")

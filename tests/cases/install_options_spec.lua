@@ -47,7 +47,7 @@ T.case("a program and its arguments as other editors write them", function(child
   })
 end)
 
-T.case("what is wrong is said to the user once, and left out", { width = 120 }, function(child)
+T.case("a mistake is reported to the user once, and left out", { width = 120 }, function(child)
   child:lua([[require("cursor_agent").setup({ provider = "claude", window = { width = 0.3 } })]])
   child:wait(function()
     return child:messages():find("unknown option `provider`", 1, true)

@@ -209,7 +209,7 @@ T.case("terminals come and go by --remote-ui while a turn runs", { width = 100, 
     permission = { toolCall = { toolCallId = "a", title = "`ls`", kind = "execute" } },
     ["then"] = { ["allow-once"] = { { text = " Allowed from afar." } } },
   }
-  child:use(T.agent({ turns = { { { text = "Words over a wire." }, ask }, { { text = "Nobody looked." } } } }))
+  child:use(T.agent({ turns = { { { text = "Words over a wire." }, ask }, { { text = "Out of sight." } } } }))
   local function uis()
     return child:lua("return #vim.api.nvim_list_uis()")
   end
@@ -245,13 +245,13 @@ T.case("terminals come and go by --remote-ui while a turn runs", { width = 100, 
   end, "the second terminal to be gone")
   child:wait_screen("Allowed from afar.")
 
-  -- A turn nobody sees, and a screen of another size that comes later.
+  -- A turn out of sight, and a screen of another size that comes later.
   child:api("nvim_ui_detach")
   T.eq(uis(), 0)
   child:lua("require('cursor_agent').prompt('again')")
   child:wait_turns(2)
   child:api("nvim_ui_attach", 90, 26, { rgb = true, ext_linegrid = true, ext_hlstate = true })
-  child:wait_screen("Nobody looked.")
+  child:wait_screen("Out of sight.")
   T.eq(child:lua("return vim.v.errmsg"), "")
 end)
 
@@ -287,7 +287,7 @@ T.case(
   end
 )
 
-T.case("a running turn is told by Neovim's Progress event, where there is one", function(child)
+T.case("Neovim's Progress event reports a running turn, where it exists", function(child)
   local knows = child:lua([[
     if vim.fn.exists("##Progress") == 0 then
       return false

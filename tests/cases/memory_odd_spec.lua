@@ -186,7 +186,7 @@ local function earlier(nvim)
   nvim:wait_turns(1)
 end
 
----Without what is said of the turn's end.
+---Without the notices about the turn's end.
 ---@param list string[]
 ---@return string[]
 local function said(list)
@@ -327,7 +327,7 @@ local function read_only(nvim, work)
   end
 end
 
-T.case("a store that is read-only is shown, and it is said once that nothing is added", { width = 120 }, function(nvim)
+T.case("a read-only store is shown, with one message that nothing is added", { width = 120 }, function(nvim)
   earlier(nvim)
   nvim:quit("qa!")
   nvim:wait_exit()

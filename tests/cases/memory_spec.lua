@@ -283,7 +283,7 @@ T.case("a store that is torn, damaged or huge is one message, and the rest is sh
   local path = vim.fn.glob(nvim.dir .. "/home/.local/share/nvim/cursor-agent/sessions/*/*.chat")
   local whole = assert(io.open(path, "rb")):read("*a")
   ---@param bytes string
-  ---@param grow integer? to so many bytes, with nothing in them
+  ---@param grow integer? to this many bytes, filled with nothing
   local function store(bytes, grow)
     local file = assert(io.open(path, "wb"))
     file:write(bytes)
@@ -349,7 +349,7 @@ T.case("a chat is forked where the agent can, and both go on by themselves", fun
   T.eq(#hits, 2, "both are stored whole")
 end)
 
-T.case("an agent that cannot fork, or a turn that runs, is said", function(nvim)
+T.case("an agent that cannot fork and a running turn are reported", function(nvim)
   nvim:use(T.agent({ turns = { TURN } }))
   nvim:prompt("fix the parser")
   nvim:wait_turns(1)

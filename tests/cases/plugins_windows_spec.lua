@@ -230,7 +230,7 @@ T.case("a buffer that an event deletes while it is moved does no harm", OPTS, fu
   end, "the chat back")
   nvim:wait("vim.fn.bufexists('b.lua') == 0", "the buffer to go")
   T.ok(not nvim:messages():find("foreign.lua", 1, true), nvim:messages())
-  -- One that an event of the user's keeps where it is: that is said, and nothing else happens.
+  -- One that the user's autocommand keeps in place: a message says so, and nothing else happens.
   enter()
   nvim:keys(":edit stays.lua<CR>")
   nvim:wait(function()

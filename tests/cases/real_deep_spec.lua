@@ -9,7 +9,7 @@ local START_MS, CANCEL_MS = agents.START_MS, agents.CANCEL_MS
 local PNG =
   vim.base64.decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
----How each is told to use its tools, and the mode in which it asks about commands where that is not its first.
+---How each is made to use its tools, and the mode in which it asks about commands if that is not its default.
 ---@type table<string, { run: (fun(command: string): real.Part), add: string, mode: string?, never_asks: boolean?, forgets: boolean? }>
 local TOOLS = {
   claude = {

@@ -4,7 +4,7 @@ local T = require("harness")
 
 local KEY = "very-secret-key-0123456789"
 
----Today's Cursor as the agent `cursor`, with nobody logged in.
+---Today's Cursor as the agent `cursor`, logged out.
 ---@param nvim harness.Child
 ---@param scenario table?
 ---@param options table?
@@ -91,7 +91,7 @@ T.case("a key that is refused: told so, never authenticated, and the prompt wait
   T.eq(#agent:received("authenticate"), 0)
 end)
 
-T.case("a key in the arguments is told of without it, and nothing else is hidden", { width = 140 }, function(nvim)
+T.case("a key in the arguments is named without its value, and nothing else is hidden", { width = 140 }, function(nvim)
   cursor(nvim, {}, { args = { "--api-key", KEY } })
   nvim:prompt("hello")
   wait_said(nvim, "Hello.")
@@ -113,7 +113,7 @@ T.case(
   "signed out: a session first, then authenticate, then the user; the prompt waits",
   { width = 140 },
   function(nvim)
-    -- Empty variables sign nobody in.
+    -- Empty variables do not sign in.
     nvim:lua("vim.env.CURSOR_API_KEY = ''")
     local agent = cursor(nvim, {}, { env = { CURSOR_AUTH_TOKEN = "" } })
     nvim:prompt("hello")

@@ -4,7 +4,7 @@ local T = require("harness")
 
 local ASK = "session/request_permission"
 
----A step of the agent's script: what is said of a subagent, in the session of its parent.
+---A step of the agent's script: a report about a subagent, in its parent's session.
 ---@param id string
 ---@param fields table
 ---@param parent? string

@@ -8,7 +8,7 @@ local reference = require("harness.reference")
 local WAIT_MS = 10000
 -- How often a condition that must be asked for is asked.
 local POLL_MS = 20
--- A screen that did not change for so long is taken for a new reference.
+-- A screen that did not change for this long is taken for a new reference.
 local SETTLED_MS = 400
 
 ---@class harness.Child
@@ -238,7 +238,7 @@ end
 ---@param timeout_ms integer?
 function Child:wait_state(state, timeout_ms)
   self:wait(function()
-    -- The library knows first; the editor is told a moment later.
+    -- The library knows first, the editor a moment later.
     return self:lua(
       [[
         local chat = require("cursor_agent.chat.registry").current()
@@ -249,7 +249,7 @@ function Child:wait_state(state, timeout_ms)
   end, "the state " .. state, timeout_ms)
 end
 
----Waits until so many turns have ended since `use`; gives the data of the last one's event.
+---Waits until this many turns have ended since `use`; returns the data of the last one's event.
 ---@param count integer
 ---@param timeout_ms integer?
 ---@return { stop_reason: string?, error: string? }
@@ -386,7 +386,7 @@ function Child:picture()
   end)
 end
 
----The picture once nothing was drawn for a while: for a reference nobody has looked at yet there is nothing to wait for.
+---The picture once nothing was drawn for a while: a new reference has nothing to wait for.
 ---@private
 ---@return string
 function Child:settled_picture()
