@@ -55,7 +55,7 @@ local function deleted(path, buf, cwd)
       missing[buf] = nil
     end,
   })
-  local text = "the agent deleted or moved %s; its text is still in the buffer, and `:w` there restores the file"
+  local text = "the agent deleted or moved %s; its text is still in the buffer, and `:w` restores the file"
   notify.notify(text:format(format.path(path, cwd)), "warn")
 end
 
