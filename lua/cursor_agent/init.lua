@@ -290,7 +290,7 @@ M.answer = deferrable(function(id, answer)
   if type(id) ~= "number" or type(answer) ~= "table" then
     return nil, "answer: expected the number of a decision and a table"
   end
-  return require("cursor_agent.decide").answer(id, answer)
+  return require("cursor_agent.decide").answer_call(id, answer)
 end)
 
 ---Accepts the open decision: allows once, or accepts the plan.

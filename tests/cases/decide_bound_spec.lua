@@ -82,6 +82,30 @@ T.case("the card names the server of a tool, and a kind does not allow it", OPTS
   T.eq(agent:outcomes(), { "reject-once", "allow-once" })
 end)
 
+T.case("a tool of a server is named however the agent calls it, and a kind does not allow it", OPTS, function(nvim)
+  local steps = {}
+  for i, call in ipairs({
+    { "read", "mcp__github__list_issues", {} },
+    { "search", "github: list_issues", { q = "x" } },
+    { "fetch", "Tool: github/list_issues", { url = "https://x" } },
+    { "read", "list_issues", { server_name = "github", path = "a" } },
+    { "edit", "List", { server = "github", tool = "list_issues", path = "a" } },
+  }) do
+    steps[i] = asks(tostring(i), next(call[3]) and call[3] or nil, { kind = call[1], title = call[2] })
+  end
+  local agent = T.agent({ turns = { steps } })
+  local kinds = { "read", "search", "fetch", "edit", "other" }
+  nvim:use(agent, { policy = { { action = "allow", kind = kinds }, { action = "allow", path = "**" } } })
+  nvim:prompt("go", { open = false })
+  for i = 1, #steps do
+    nvim:wait(("(require('cursor_agent').pending()[1] or {}).entry == %d"):format(i + 1), "decision " .. i)
+    nvim:wait_screen("asks to use list_issues of github")
+    nvim:lua("require('cursor_agent').reject()")
+  end
+  nvim:wait_turns(1)
+  T.eq(outcomes(agent), { "reject-once", "reject-once", "reject-once", "reject-once", "reject-once" })
+end)
+
 T.case("a read with a command in its input is a command", OPTS, function(nvim)
   local agent = T.agent({ turns = { { asks("1", { command = "rm -rf x", path = "a" }, { kind = "read" }) } } })
   nvim:use(agent, { policy = { { action = "allow", kind = "read" } } })
@@ -263,4 +287,60 @@ T.case("patterns and commands of any size do not stop the editor", OPTS, functio
   nvim:prompt("go", { open = false })
   nvim:wait("#require('cursor_agent').pending() == 1", "the decision")
   T.eq((vim.uv.hrtime() - began) / 1e9 < 5, true, "asked soon")
+end)
+
+T.case("a typed answer by number is for the call as it was when typing began", OPTS, function(nvim)
+  local one, gate = asks("1", { command = "ls" }), { expect = "session/set_mode" }
+  one.wait, one.name = false, "p"
+  local agent = T.agent({ turns = { { one, gate, changes("1", "rm x"), { join = "p" } } } })
+  nvim:use(agent)
+  nvim:lua("require('cursor_agent.decide').SETTLE_MS = 0")
+  nvim:prompt("go", { open = false })
+  nvim:wait_screen("$ ls")
+  nvim:lua("_G.c = require('cursor_agent')")
+  nvim:keys(":lua _G.said = { c.answer(c.pending()[1].id, { kind = 'allow_once' })")
+  nvim:lua("c.set_mode('ask')")
+  nvim:wait("c.pending()[1].title == 'rm x'", "the change")
+  nvim:keys(" }<CR>")
+  nvim:wait("_G.said ~= nil", "the call")
+  T.contains(nvim:lua("return _G.said[2]"), "nothing was answered")
+  T.eq(outcomes(agent), {})
+  nvim:keys(":lua c.answer(c.pending()[1].id, { kind = 'reject_once' })<CR>")
+  nvim:wait_turns(1)
+  T.eq(outcomes(agent), { "reject-once" })
+end)
+
+T.case("a typed answer by number is not for a decision that came meanwhile", OPTS, function(nvim)
+  local agent = T.agent({ turns = { { { expect = "session/set_mode" }, asks("1", { command = "first" }) } } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_state("running")
+  nvim:lua("_G.c = require('cursor_agent')")
+  nvim:keys(":lua _G.said = { c.answer(c.pending()[1].id, { kind = 'allow_once' })")
+  nvim:lua("c.set_mode('ask')")
+  nvim:wait("#c.pending() == 1", "the decision")
+  nvim:keys(" }<CR>")
+  nvim:wait("_G.said ~= nil", "the call")
+  T.contains(nvim:lua("return _G.said[2]"), "nothing was answered")
+  -- A script is not held back.
+  nvim:lua("c.answer(c.pending()[1].id, { kind = 'reject_once' })")
+  nvim:wait_turns(1)
+  T.eq(outcomes(agent), { "reject-once" })
+end)
+
+T.case("a script answers while something else is being typed", OPTS, function(nvim)
+  local agent = T.agent({ turns = { { { expect = "session/set_mode" }, asks("1", { command = "first" }) } } })
+  nvim:use(agent)
+  nvim:prompt("go", { open = false })
+  nvim:wait_state("running")
+  nvim:lua("_G.c = require('cursor_agent')")
+  nvim:lua([[vim.api.nvim_create_autocmd("User", { pattern = "CursorAgentDecision", callback = function(args)
+    vim.schedule(function() _G.said = { c.answer(args.data.id, { kind = "allow_once" }) } end)
+  end })]])
+  nvim:keys(":echo 'some")
+  nvim:lua("c.set_mode('ask')")
+  nvim:wait("_G.said ~= nil", "the script")
+  nvim:keys("thing'<CR>")
+  nvim:wait_turns(1)
+  T.eq(outcomes(agent), { "allow-once" })
 end)

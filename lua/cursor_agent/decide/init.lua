@@ -364,6 +364,24 @@ function M.answer(id, answer, revision)
   return true
 end
 
+---Answers a decision by its number, for `require("cursor_agent").answer`: a typed call is for what was there when typing
+---began.
+---@param id integer
+---@param answer table
+---@return boolean?, string?
+function M.answer_call(id, answer)
+  local decision = find(id)
+  local revision = answer.revision ---@type integer?
+  if decision and not revision then
+    local seen, unseen = typed.saw_this(decision, on_screen ~= id or now_ms() >= settles_at)
+    if not seen then
+      return nil, unseen
+    end
+    revision = typed.is_typing() and decision.revision or nil
+  end
+  return M.answer(id, answer, revision)
+end
+
 ---The answer that accepts or rejects a decision.
 ---@param decision cursor_agent.Decision
 ---@param verdict "accept"|"reject"
@@ -685,6 +703,9 @@ vim.api.nvim_create_autocmd("TabEnter", {
 
 keys.queue = M
 typed.current = M.current
+typed.all = function()
+  return queue
+end
 
 card.on_closed = function()
   local decision = on_screen and find(on_screen)
