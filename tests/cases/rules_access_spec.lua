@@ -87,6 +87,60 @@ T.case("what rules reject is rejected by way of the editor too", OPTS, function(
   nvim:wait_screen("rejected by rule `no rm`")
 end)
 
+T.case("a rejected file and a rejected command are known by every name", OPTS, function(nvim)
+  vim.fn.mkdir(nvim.work .. "/a")
+  vim.uv.fs_symlink(nvim.work .. "/.env", nvim.work .. "/link")
+  vim.uv.fs_symlink(nvim.work, nvim.work .. "/self")
+  local steps = {}
+  for _, path in ipairs({
+    "./a/../.env",
+    "file://${cwd}/%2Eenv#L1",
+    "FILE://localhost${cwd}/.env",
+    "link",
+    "self/a/../.env",
+    "//${cwd}//.env",
+    ".env/.",
+  }) do
+    vim.list_extend(steps, { read(path), write(path) })
+  end
+  local paths = #steps / 2
+  for _, command in ipairs({
+    "rm$IFS'a.txt'",
+    "{rm,a.txt}",
+    "2>&1 rm a.txt",
+    "r\\\nm a.txt",
+    "env A=1 rm a.txt",
+    "/bin/rm a.txt",
+    "busybox rm a.txt",
+    "sh -c 'true; rm a.txt'",
+    "find . -name a.txt -exec sh -c 'rm {}' ';'",
+    "rm\ta.txt",
+  }) do
+    steps[#steps + 1] = run(command)
+  end
+  local lines = #steps - 2 * paths
+  vim.list_extend(
+    steps,
+    { run("/bin/rm", { "a.txt" }), run("sh", { "-c", "rm a.txt" }), run("xargs", { "rm", "a.txt" }) }
+  )
+  local agent = start(nvim, steps, {
+    policy = {
+      { name = "secrets", path = ".env", action = "reject" },
+      { name = "no rm", command = "rm *", action = "reject" },
+    },
+  })
+  nvim:wait_turns(1)
+  T.eq({ #agent:answers(READ), #agent:answers(WRITE), #agent:answers(RUN) }, { paths, paths, lines + 3 })
+  for _, answer in ipairs(vim.list_extend(agent:answers(READ), agent:answers(WRITE))) do
+    T.contains((answer.error or {}).message or vim.inspect(answer), "rule `secrets`")
+  end
+  for i, answer in ipairs(agent:answers(RUN)) do
+    T.contains((answer.error or {}).message or ("command %d ran"):format(i), "rule `no rm`")
+  end
+  T.eq(content(nvim.work .. "/.env"), "SECRET=1\n")
+  T.eq(content(nvim.work .. "/a.txt"), "inside\n")
+end)
+
 T.case("what a rule asks about is answered by key", OPTS, function(nvim)
   local agent = start(nvim, { write("a.txt"), run("touch", { "b.txt" }), run("touch", { "c.txt" }) }, {
     policy = { { kind = { "edit", "execute" }, action = "ask" } },

@@ -102,7 +102,9 @@ fn choose<'a>(
 }
 
 fn certain<'a>(options: &'a [PermissionOption], option: &'a PermissionOption) -> Chosen<'a> {
-    let other = |one: &PermissionOption| one.id == option.id && one.kind != option.kind;
+    let other = |one: &PermissionOption| {
+        one.id == option.id && (&one.kind, &one.name) != (&option.kind, &option.name)
+    };
     if option.id.is_empty() || options.iter().any(other) {
         Chosen::Ambiguous(option)
     } else {

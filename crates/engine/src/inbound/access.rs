@@ -304,8 +304,8 @@ impl Engine {
     }
 
     /// Whether a folder is too wide to open with one key: it contains the home directory or the workspace.
-    fn is_wide(&self, key: Key, dir: &str) -> bool {
-        let holds = |path: &str| !path.is_empty() && paths::below(path, dir, false).is_some();
+    fn is_wide(&self, key: Key, dir: &str, ignore_case: bool) -> bool {
+        let holds = |path: &str| !path.is_empty() && paths::below(path, dir, ignore_case).is_some();
         holds(self.policy().home()) || holds(&self.cwd_of(key))
     }
 
@@ -335,8 +335,10 @@ impl Engine {
             "Allow once".to_owned(),
             PermissionKind::AllowOnce,
         )];
+        let mut places = access.judged.iter().flat_map(|judged| &judged.places);
+        let ignore_case = places.any(|place| place.ignore_case);
         if let Some(dir) = access.folder().filter(|_| outside)
-            && !self.is_wide(access.key, &dir)
+            && !self.is_wide(access.key, &dir, ignore_case)
         {
             let name = format!("Always in {dir}");
             options.push(option("allow-always", name, PermissionKind::AllowAlways));

@@ -1,5 +1,7 @@
 //! What a call is about, read from everything the agent said of it: rules and cards go by this, not by its title.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::commands::quote;
@@ -7,7 +9,7 @@ use crate::tools::kind::ToolKind;
 use crate::tools::tool_call::{Content, ToolCall};
 
 /// Where tools are given a command. Names of fields are compared in lower case and without `_` and `-`.
-const COMMAND_KEYS: [&str; 11] = [
+const COMMAND_KEYS: [&str; 15] = [
     "command",
     "cmd",
     "commands",
@@ -16,9 +18,26 @@ const COMMAND_KEYS: [&str; 11] = [
     "bashcommand",
     "commandline",
     "cmdline",
+    "commandstring",
+    "cmdstring",
     "script",
+    "shellscript",
+    "bashscript",
     "program",
     "executable",
+];
+/// The last word in the name of a field that is a command: `terminal_command`, `preCommand`.
+const COMMAND_WORDS: [&str; 4] = ["command", "commands", "cmd", "cmds"];
+/// What is a command where nothing beside it is one: else it says in which shell, or with which arguments.
+const BARE_COMMAND_KEYS: [&str; 8] = [
+    "shell",
+    "bash",
+    "sh",
+    "exec",
+    "execute",
+    "run",
+    "powershell",
+    "argv",
 ];
 /// Where they are given the rest of it.
 const ARGS_KEYS: [&str; 4] = ["args", "arguments", "argv", "arg"];
@@ -52,6 +71,8 @@ const PATH_WORDS: [&str; 25] = [
 ];
 /// What may be one as well as something else: taken for one where it says so from the root or the home on.
 const PLACE_WORDS: [&str; 6] = ["from", "to", "target", "output", "root", "location"];
+/// Globs of files for some tools, and of text for others: taken for places where they begin and look like one.
+const PATTERN_WORDS: [&str; 4] = ["pattern", "patterns", "include", "exclude"];
 /// Where they are given the directory a command runs in.
 const CWD_KEYS: [&str; 5] = ["cwd", "workdir", "workingdirectory", "workingdir", "dir"];
 pub(super) const ENV_KEYS: [&str; 5] = [
@@ -64,8 +85,14 @@ pub(super) const ENV_KEYS: [&str; 5] = [
 const URL_KEYS: [&str; 3] = ["url", "urls", "uri"];
 /// The words of an editing tool that calls its operations commands.
 const EDITOR_WORDS: [&str; 5] = ["view", "create", "str_replace", "insert", "undo_edit"];
-/// How deep an input is looked into.
-const MAX_DEPTH: usize = 6;
+/// The names of shells; another program in the place of a shell could do anything with a command.
+const KNOWN_SHELLS: [&str; 8] = ["sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "true"];
+/// How deep an input is looked into. What lies deeper is allowed by no rule.
+const MAX_DEPTH: usize = 12;
+/// More commands than these are not looked at, and a call that has more is allowed by no rule.
+const MAX_COMMANDS: usize = 100;
+/// A longer name is none of a command.
+const MAX_KEY_BYTES: usize = 64;
 
 /// A tool of an MCP server.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -90,6 +117,8 @@ pub struct Call {
     pub commands: Vec<String>,
     /// It sets variables that may have another program run.
     pub sets_environment: bool,
+    /// Its input holds more than was looked at.
+    pub is_vast: bool,
     /// What may be its command where it does not say.
     pub title: String,
     /// Files and directories, as the agent wrote them.
@@ -106,13 +135,17 @@ impl Call {
         let input = tool.raw_input.as_ref();
         let is_unsaid = tool.kind == ToolKind::Unspecified || tool.kind.as_str().is_empty();
         let mut commands = input.map(commands_in).unwrap_or_default();
+        let is_vast = commands.len() > MAX_COMMANDS;
+        commands.truncate(MAX_COMMANDS);
         if commands.is_empty() {
             commands.extend(tool.command());
         }
-        let fetches = || {
-            (is_unsaid || matches!(tool.kind, ToolKind::Read | ToolKind::Search))
-                && input.is_some_and(|input| has_address(input, 0))
-        };
+        let may_fetch = matches!(
+            tool.kind,
+            ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::SwitchMode
+        );
+        let fetches =
+            || (is_unsaid || may_fetch) && input.is_some_and(|input| has_address(input, 0));
         let kind = if !commands.is_empty() {
             ToolKind::Execute
         } else if fetches() {
@@ -128,6 +161,7 @@ impl Call {
             kind,
             commands,
             sets_environment: input.is_some_and(sets_environment),
+            is_vast: is_vast || input.is_some_and(|input| is_deeper(input, MAX_DEPTH)),
             title: tool.title.clone(),
             paths: paths(tool),
             tool: tool_name(tool),
@@ -201,7 +235,7 @@ pub fn commands_in(input: &Value) -> Vec<String> {
 }
 
 fn find_commands(input: &Value, depth: usize, all: &mut Vec<String>) {
-    if depth >= MAX_DEPTH {
+    if depth >= MAX_DEPTH || all.len() > MAX_COMMANDS {
         return;
     }
     match input {
@@ -224,13 +258,33 @@ fn find_commands(input: &Value, depth: usize, all: &mut Vec<String>) {
     }
 }
 
-/// The fields of a table that are commands, with what each comes to.
+/// The fields of a table that are commands, with what each comes to; the best known names first.
 pub(super) fn commands_of(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, String)> {
+    /// Names of commands come first, then such as end like one, then those that count alone.
+    const BY_WORD: usize = COMMAND_KEYS.len();
+    const ALONE: usize = BY_WORD + 1;
     let has_path = fields.contains_key("path");
-    COMMAND_KEYS
+    let rank = |key: &str| -> Option<usize> {
+        let name = plain(key);
+        let known = COMMAND_KEYS.iter().position(|known| *known == name);
+        let word = || COMMAND_WORDS.contains(&last_word(key).as_str());
+        known
+            .or_else(|| (!name.starts_with("parsed") && word()).then_some(BY_WORD))
+            .or_else(|| BARE_COMMAND_KEYS.contains(&name.as_str()).then_some(ALONE))
+    };
+    let mut keys: Vec<(usize, &str, &Value)> = fields
         .iter()
-        .flat_map(|name| fields.iter().filter(|(key, _)| plain(key) == *name))
-        .filter_map(|(key, value)| Some((key.as_str(), words(key, value, fields)?)))
+        .filter(|(key, value)| {
+            key.len() <= MAX_KEY_BYTES && (value.is_string() || value.is_array())
+        })
+        .filter_map(|(key, value)| Some((rank(key)?, key.as_str(), value)))
+        .collect();
+    keys.sort_by_key(|(rank, _, _)| *rank);
+    let best = keys.first().map_or(0, |(rank, _, _)| *rank);
+    keys.retain(|(rank, _, _)| *rank < ALONE || best == ALONE);
+    keys.truncate(MAX_COMMANDS + 1);
+    keys.into_iter()
+        .filter_map(|(_, key, value)| Some((key, words(key, value, fields)?)))
         .filter(move |(_, command)| !(has_path && EDITOR_WORDS.contains(&command.as_str())))
 }
 
@@ -258,7 +312,7 @@ fn words(key: &str, value: &Value, fields: &Map<String, Value>) -> Option<String
         _ => return None,
     };
     let mut line = command;
-    for (_, args) in args_of(fields) {
+    for (_, args) in args_of(fields).filter(|(name, _)| *name != key) {
         let args = match args {
             Value::Array(items) => quote(&list(items)),
             other => text_of(other),
@@ -277,14 +331,44 @@ pub fn sets_environment(input: &Value) -> bool {
 }
 
 fn find_environment(input: &Value, depth: usize) -> bool {
-    let Some(fields) = input.as_object().filter(|_| depth < MAX_DEPTH) else {
-        return false;
-    };
-    fields.iter().any(|(key, value)| {
-        let named = ENV_KEYS.contains(&plain(key).as_str());
-        (named && pairs(value).iter().any(|pair| !is_harmless(pair)))
-            || find_environment(value, depth + 1)
+    match input {
+        Value::Object(fields) if depth < MAX_DEPTH => fields.iter().any(|(key, value)| {
+            let named = || {
+                ENV_KEYS.contains(&plain(key).as_str())
+                    || ENV_KEYS.contains(&last_word(key).as_str())
+            };
+            (!value.is_null() && named() && pairs(value).iter().any(|pair| !is_harmless(pair)))
+                || is_other_shell(key, value)
+                || find_environment(value, depth + 1)
+        }),
+        Value::Array(items) if depth < MAX_DEPTH => {
+            items.iter().any(|item| find_environment(item, depth + 1))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a field names a program that takes the place of the shell.
+fn is_other_shell(key: &str, value: &Value) -> bool {
+    let named = matches!(plain(key).as_str(), "shell" | "shellpath" | "interpreter");
+    let program = value.as_str().filter(|_| named);
+    program.is_some_and(|program| {
+        let name = program
+            .trim_start_matches("/usr")
+            .trim_start_matches("/bin/");
+        !program.is_empty() && !KNOWN_SHELLS.contains(&name)
     })
+}
+
+/// Whether a value has more levels than this.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Object(fields) => {
+            levels == 0 || fields.values().any(|value| is_deeper(value, levels - 1))
+        }
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+        _ => false,
+    }
 }
 
 /// Variables that change how a program's output looks, and nothing else.
@@ -327,8 +411,9 @@ fn has_address(input: &Value, depth: usize) -> bool {
 /// Every path a call says it is about: in its diffs, its locations and its input.
 pub fn paths(tool: &ToolCall) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
+    let mut known: HashSet<String> = HashSet::new();
     let mut add = |path: &str| {
-        if !path.is_empty() && !list.iter().any(|known| known == path) {
+        if !path.is_empty() && known.insert(path.to_owned()) {
             list.push(path.to_owned());
         }
     };
@@ -348,12 +433,18 @@ fn input_paths(input: &Value, depth: usize, add: &mut impl FnMut(&str)) {
     match input {
         Value::Object(fields) if depth < MAX_DEPTH => {
             for (key, value) in fields {
-                let known = names_a_path(key) || CWD_KEYS.contains(&plain(key).as_str());
-                let may_be = PLACE_WORDS.contains(&last_word(key).as_str());
+                let last = last_word(key);
+                let known = is_path_word(key, &last) || CWD_KEYS.contains(&plain(key).as_str());
+                let may_be = PLACE_WORDS.contains(&last.as_str());
+                let may_glob = PATTERN_WORDS.contains(&last.as_str());
                 let says_where =
                     |text: &str| ["/", "~/", "../"].iter().any(|head| text.starts_with(head));
+                let is_glob = |text: &str| text.contains("/*") || text.contains("**");
                 let is_file = |text: &&str| {
-                    known || (may_be && says_where(text)) || super::paths::from_uri(text).is_some()
+                    known
+                        || (may_be && says_where(text))
+                        || (may_glob && says_where(text) && is_glob(text))
+                        || super::paths::from_uri(text).is_some()
                 };
                 match value {
                     Value::String(text) => Some(text.as_str())
@@ -385,14 +476,17 @@ fn input_paths(input: &Value, depth: usize, add: &mut impl FnMut(&str)) {
 
 /// An address is none, and neither is a text.
 fn is_path(text: &str) -> bool {
-    !text.contains('\n') && (!text.contains("://") || super::paths::from_uri(text).is_some())
+    let is_address = || text.contains("://") && !text.split('/').any(|part| part == "..");
+    !text.contains('\n') && (!is_address() || super::paths::from_uri(text).is_some())
 }
 
 /// Whether a field of this name holds a file or a directory.
 pub(super) fn names_a_path(key: &str) -> bool {
-    let last = last_word(key);
-    PATH_WORDS.contains(&last.as_str())
-        || (matches!(last.as_str(), "name" | "names") && plain(key).contains("file"))
+    is_path_word(key, &last_word(key))
+}
+
+fn is_path_word(key: &str, last: &str) -> bool {
+    PATH_WORDS.contains(&last) || (matches!(last, "name" | "names") && plain(key).contains("file"))
 }
 
 /// The last word of `snake_case`, `kebab-case` and `camelCase`.
@@ -441,7 +535,8 @@ pub fn mcp_tool(tool: &ToolCall) -> Option<McpTool> {
             .or_else(|| name.strip_prefix("mcp_")?.split_once('_'))
             .or_else(|| name.strip_prefix("mcp:")?.split_once([':', '/']))
             // Codex.
-            .or_else(|| name.strip_prefix("mcp.")?.split_once('.'))?;
+            .or_else(|| name.strip_prefix("mcp.")?.split_once('.'))
+            .or_else(|| name.strip_prefix("Tool: ")?.split_once('/'))?;
         Some(mcp(rest.0, rest.1))
     };
     let named = tool_name(tool);
@@ -462,24 +557,74 @@ pub fn mcp_tool(tool: &ToolCall) -> Option<McpTool> {
         "server_name",
         "mcpServer",
         "mcp_server",
+        "mcpServerName",
+        "mcp_server_name",
+        "providerIdentifier",
     ];
-    let tool_keys = ["tool", "toolName", "tool_name", "name"];
+    let tool_keys = [
+        "tool",
+        "toolName",
+        "tool_name",
+        "mcpTool",
+        "mcpToolName",
+        "mcp_tool_name",
+        "name",
+    ];
+    let title = tool.title.trim();
     let sources = [tool.raw_input.as_ref(), tool.extra.get("_meta")];
     for source in sources.into_iter().flatten() {
         let nested = ["mcp", "invocation", "mcpTool"];
         let all = std::iter::once(source).chain(nested.iter().filter_map(|key| source.get(*key)));
         for value in all {
             if let Some(server) = text(value, &server_keys)
-                && let Some(tool) = text(value, &tool_keys).or_else(|| named.clone())
+                && let Some(tool) = text(value, &tool_keys)
+                    .or_else(|| named.clone())
+                    .or_else(|| Some(title.to_owned()).filter(|title| is_identifier(title)))
             {
                 return Some(mcp(&server, &tool));
             }
         }
     }
     // Gemini and Qwen: `list_issues (github MCP Server): {…}`.
-    let (before, after) = tool.title.split_once(" (")?;
-    let server = after.split_once(" MCP Server)")?.0;
-    Some(mcp(server, before.trim()))
+    let said = tool.title.split_once(" (").and_then(|(before, after)| {
+        let server = after.split_once(" MCP Server)")?.0;
+        Some(mcp(server, before.trim()))
+    });
+    said.or_else(|| titled(tool))
+}
+
+/// Cursor: `github: list_issues`.
+fn titled(tool: &ToolCall) -> Option<McpTool> {
+    /// What agents put before a colon that is no server.
+    const VERBS: [&str; 34] = [
+        "agent", "create", "delete", "edit", "error", "explore", "fetch", "file", "find", "glob",
+        "grep", "http", "https", "list", "mode", "move", "note", "open", "plan", "read", "rename",
+        "run", "search", "skill", "subagent", "task", "think", "todo", "tool", "update", "view",
+        "warning", "web", "write",
+    ];
+    let says_what = matches!(
+        tool.kind,
+        ToolKind::Execute | ToolKind::Edit | ToolKind::Delete | ToolKind::Move
+    );
+    let has_diff = |content: &Content| matches!(content, Content::Diff { .. });
+    if says_what || !tool.locations.is_empty() || tool.content.iter().any(has_diff) {
+        return None;
+    }
+    let (server, name) = tool.title.trim().split_once(": ")?;
+    // The agent calls it by another name.
+    if tool_name(tool).is_some_and(|named| named != name && named != tool.title) {
+        return None;
+    }
+    let is_one = is_identifier(server) && is_identifier(name);
+    let is_verb = VERBS.contains(&server.to_lowercase().as_str());
+    (is_one && !is_verb).then(|| mcp(server, name))
+}
+
+fn is_identifier(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 fn mcp(server: &str, tool: &str) -> McpTool {
@@ -513,7 +658,12 @@ pub fn signature(tool: &ToolCall) -> String {
     let mut paths = paths(tool);
     paths.sort();
     let name = tool_name(tool);
-    serde_json::json!([tool.kind, name, tool.title, tool.raw_input, paths, diffs]).to_string()
+    let mcp = mcp_tool(tool).map(|mcp| [mcp.server, mcp.tool]);
+    let mut input = tool.raw_input.clone();
+    if let Some(input) = &mut input {
+        input.sort_all_objects();
+    }
+    serde_json::json!([tool.kind, name, mcp, tool.title, input, paths, diffs]).to_string()
 }
 
 /// Everything of a call that is shown to the user: when it changes, what was shown was another call.
@@ -581,6 +731,16 @@ mod tests {
         check(json!({ "steps": [{ "command": "ls" }] }), Some("ls"));
         let codex = json!({ "command": ["bash", "-lc", "ls"], "parsed_cmd": [{ "type": "list_files", "cmd": "ls" }] });
         assert_eq!(commands_in(&codex), ["bash -lc ls"]);
+        check(json!({ "shell": "rm x" }), Some("rm x"));
+        check(json!({ "bash": "rm x", "path": "a" }), Some("rm x"));
+        check(json!({ "argv": ["rm", "x"] }), Some("rm x"));
+        check(json!({ "run": "rm x" }), Some("rm x"));
+        check(json!({ "terminalCommand": "rm x" }), Some("rm x"));
+        check(json!({ "script": "ls", "command": "rm x" }), Some("rm x"));
+        check(
+            json!({ "shell": "bash", "command": "rm", "argv": ["x"] }),
+            Some("rm x"),
+        );
         check(json!({ "command": "view", "path": "x" }), None);
         check(json!({ "command": "" }), None);
         check(json!({ "path": "x" }), None);
@@ -602,6 +762,19 @@ mod tests {
             kind(&tool("read", "Read", json!({ "path": "http://x/a" }))),
             ToolKind::Fetch
         );
+        for other in ["search", "think", "switch_mode", ""] {
+            assert_eq!(
+                kind(&tool(other, "x", json!({ "url": "https://x" }))),
+                ToolKind::Fetch
+            );
+        }
+        for key in ["cmd", "script", "shell", "bash", "argv", "run_command"] {
+            assert_eq!(
+                kind(&tool("read", "Read", json!({ "path": "a", (key): "rm x" }))),
+                ToolKind::Execute,
+                "{key}"
+            );
+        }
         assert_eq!(
             kind(&tool("read", "Read", json!({ "path": "file:///x/a" }))),
             ToolKind::Read
@@ -654,6 +827,19 @@ mod tests {
             let call = tool("edit", "Edit", json!({ (key): value }));
             assert!(paths(&call).is_empty(), "{key}");
         }
+        for (value, is_place) in [
+            ("/etc/**", true),
+            ("~/.ssh/*", true),
+            ("../*.rs", true),
+            ("../**/*.rs", true),
+            ("/api/v1", false),
+            ("**/*.rs", false),
+        ] {
+            let call = tool("search", "Find", json!({ "pattern": value }));
+            assert_eq!(!paths(&call).is_empty(), is_place, "{value}");
+        }
+        let call = tool("edit", "Edit", json!({ "path": "a://../../../etc/x" }));
+        assert_eq!(paths(&call), ["a://../../../etc/x"]);
         for value in ["/etc/x", "~/x", "../x"] {
             let call = tool("edit", "Edit", json!({ "to": value }));
             assert_eq!(paths(&call), [value]);
@@ -701,6 +887,42 @@ mod tests {
             json!({ "claudeCode": { "toolName": "mcp__a__b" } }),
         );
         check(&meta, Some(("a", "b")));
+        for kind in ["read", "search", "fetch", "other", ""] {
+            check(
+                &tool(kind, "github: list_issues", json!({ "q": 1 })),
+                Some(("github", "list_issues")),
+            );
+            check(
+                &tool(kind, "Tool: github/list_issues", json!({})),
+                Some(("github", "list_issues")),
+            );
+        }
+        check(
+            &tool(
+                "read",
+                "list_issues",
+                json!({ "server_name": "github", "arguments": {} }),
+            ),
+            Some(("github", "list_issues")),
+        );
+        check(
+            &tool(
+                "read",
+                "x",
+                json!({ "providerIdentifier": "a", "toolName": "b" }),
+            ),
+            Some(("a", "b")),
+        );
+        check(&tool("search", "Search: tokens", json!({})), None);
+        check(&tool("read", "Read: main.rs", json!({})), None);
+        check(
+            &tool("execute", "developer: shell", json!({ "command": "ls" })),
+            None,
+        );
+        check(&tool("other", "Two words: here", json!({})), None);
+        let mut known = tool("other", "rust: async", json!({}));
+        known.name = Some("WebSearch".to_owned());
+        check(&known, None);
         check(&tool("read", "Read a (b)", json!({ "path": "a" })), None);
     }
 
@@ -721,6 +943,18 @@ mod tests {
         }
         assert_ne!(same, signature(&tool("read", "make", base.clone())));
         assert_ne!(same, signature(&tool("execute", "other", base.clone())));
+        let mut turned = json!({ "env": { "X": "1" }, "cwd": "/a", "command": "make" });
+        assert_eq!(same, signature(&tool("execute", "make", turned.clone())));
+        turned["env"] = json!({ "X": 1 });
+        assert_ne!(same, signature(&tool("execute", "make", turned)));
+        let of_server = |server: &str| {
+            let mut call = tool("read", "list", json!({ "q": "x" }));
+            let meta = json!({ "mcp": { "server": server, "tool": "list" } });
+            call.extra.insert("_meta".to_owned(), meta);
+            call
+        };
+        assert_ne!(signature(&of_server("a")), signature(&of_server("b")));
+        assert_ne!(shown(&of_server("a")), shown(&of_server("b")));
         let mut named = tool("execute", "make", base);
         named.name = Some("shell".to_owned());
         assert_ne!(same, signature(&named));

@@ -1,5 +1,7 @@
 //! What the user has to see of a call beside its command, its diffs and its files, so that nothing runs unseen.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value};
 
 use super::call::{
@@ -11,6 +13,8 @@ use crate::tools::tool_call::{Content, ToolCall};
 
 /// So many variables and fields of an input are in a card; the details have all.
 const MAX_FACTS: usize = 100;
+/// How much of what a card shows is looked through for what need not be said twice.
+const MAX_READ_BYTES: usize = 16 * 1024 * 1024;
 /// The last word in the name of a text that is written to a file, or is taken out of one.
 const TEXT_WORDS: [&str; 10] = [
     "content", "contents", "text", "string", "str", "old", "new", "edit", "code", "lines",
@@ -131,6 +135,8 @@ fn taken(fields: &Map<String, Value>) -> Vec<&str> {
 struct Seen<'a> {
     paths: Vec<&'a str>,
     texts: Vec<&'a str>,
+    /// How many bytes were looked through.
+    read: Cell<usize>,
 }
 
 impl<'a> Seen<'a> {
@@ -156,11 +162,18 @@ impl<'a> Seen<'a> {
                 rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
             }),
             Value::String(text) if TEXT_WORDS.contains(&last_word(key).as_str()) => {
-                self.texts.iter().any(|seen| seen.contains(text.as_str()))
+                self.texts.iter().any(|seen| self.finds(seen, text))
             }
             Value::Array(items) => items.iter().all(|item| self.has_nested(key, item)),
             _ => false,
         }
+    }
+
+    /// Whether a text is part of what is shown. Once too much was looked through, none is: it is shown twice at most.
+    fn finds(&self, seen: &str, text: &str) -> bool {
+        let read = self.read.get() + seen.len();
+        self.read.set(read);
+        read <= MAX_READ_BYTES && seen.contains(text)
     }
 
     fn has_nested(&self, key: &str, value: &Value) -> bool {
@@ -238,6 +251,30 @@ mod tests {
         ] {
             assert_eq!(facts(input.clone()).len(), 1, "{input}");
         }
+    }
+
+    #[test]
+    fn a_card_of_many_edits_is_made_in_linear_time() {
+        let (done, ended) = std::sync::mpsc::channel();
+        // In a thread: what takes forever is to fail, not to hang.
+        std::thread::spawn(move || {
+            let line = |i: usize| format!("line {i} of the text");
+            let edits: Vec<Value> = (0..20_000)
+                .map(|i| json!({ "old_string": line(i), "new_string": line(i + 1), "path": line(i) }))
+                .collect();
+            let mut edit = tool("edit", "Edit", json!({ "edits": edits }));
+            let text: Vec<String> = (0..20_001).map(line).collect();
+            let text = text.join("\n");
+            edit.content = vec![Content::written(
+                "/w/a".to_owned(),
+                Some(text.clone()),
+                text,
+            )];
+            let facts = Facts::of(&edit);
+            let _ = done.send(facts.input.len());
+        });
+        let found = ended.recv_timeout(std::time::Duration::from_secs(40));
+        assert_eq!(found, Ok(1));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::tools::kind::ToolKind;
 
 pub use call::Call;
 use globs::{PathGlob, TextGlob};
-use paths::{Place, Root, below, resolve, tidy};
+use paths::{Place, Root, below, resolve, tidy, without_fragment};
 
 /// More rules than these are refused.
 pub(crate) const MAX_RULES: usize = 1000;
@@ -157,6 +157,13 @@ impl Case {
             .call
             .paths
             .iter()
+            .map(String::as_str)
+            .chain(
+                self.call
+                    .paths
+                    .iter()
+                    .filter_map(|path| without_fragment(path)),
+            )
             .map(|path| Place::find(&self.cwd, home, path, &roots, disk))
             .collect();
         let scene = Scene {
@@ -326,7 +333,7 @@ impl<D: Disk> Scene<'_, D> {
         let named = rule.tool.is_some();
         // What a server's tool does is not known by its kind, its path or its input.
         let selects = rule.kind.is_some() || rule.path.is_some() || rule.command.is_some();
-        if call.mcp.is_some() && !named && selects {
+        if call.is_vast || (call.mcp.is_some() && !named && selects) {
             return false;
         }
         if let Some(globs) = &rule.command {
@@ -490,6 +497,7 @@ pub(crate) mod tests {
             kind: kind.into(),
             commands: text("command").into_iter().collect(),
             sets_environment: false,
+            is_vast: false,
             title: text("title").unwrap_or_default(),
             paths: serde_json::from_value(fields["paths"].clone()).unwrap_or_default(),
             tool: text("tool"),
@@ -629,7 +637,7 @@ pub(crate) mod tests {
             json!({ "command": "cargo test", "env": { "CI": "1", "LC_ALL": "C" } })
         ));
         assert!(allows(
-            json!({ "command": "cargo test", "cwd": "/src/app/sub" })
+            json!({ "command": "cargo test", "cwd": "/src/app/sub", "shell": "/usr/bin/bash" })
         ));
         for rider in [
             json!({ "script": "rm x" }),
@@ -641,6 +649,15 @@ pub(crate) mod tests {
             json!({ "env": ["LD_PRELOAD=/tmp/x.so"] }),
             json!({ "options": { "env": [{ "name": "PATH", "value": "/tmp" }] } }),
             json!({ "cwd": "/etc" }),
+            json!({ "steps": [{ "env": { "PATH": "/tmp" } }] }),
+            json!({ "extra_env": { "PATH": "/tmp" } }),
+            json!({ "processEnv": ["PATH=/tmp"] }),
+            json!({ "shell": "/tmp/sh" }),
+            json!({ "pre_command": "rm x" }),
+            json!({ "postCommand": ["rm", "x"] }),
+            json!({ "a": { "a": { "a": { "a": { "a": { "a": { "command": "rm x" } } } } } } }),
+            json!({ "steps": (0..200).map(|i| json!({ "command": format!("cargo test {i}") })).collect::<Vec<_>>() }),
+            json!({ "a": [[[[[[[[[[[[[[{ "command": "rm x" }]]]]]]]]]]]]]] }),
         ] {
             let mut input = json!({ "command": "cargo test" });
             for (key, value) in rider.as_object().unwrap() {
@@ -770,6 +787,14 @@ pub(crate) mod tests {
         reject(&["/src/app/.env"], "/secret/**", REJECT);
         reject(&["file:///src/app/%2Eenv"], ".env", REJECT);
         reject(&["x/../.env"], ".env", REJECT);
+        reject(&["./x/.././.env"], ".env", REJECT);
+        reject(&["//src//app/.env"], ".env", REJECT);
+        reject(&[".env/"], ".env", REJECT);
+        reject(&["FILE://localhost/src/app/.env#L3"], ".env", REJECT);
+        reject(&["file:///src/app/.env?v=1"], ".env", REJECT);
+        reject(&["file:///src/app/.env#top"], ".env", REJECT);
+        reject(&["file:/src/app/x/%2e%2e/%2Eenv"], ".env", REJECT);
+        reject(&["~/../../src/app/.env"], ".env", REJECT);
         reject(&["~/.ssh/id"], "~/.ssh", REJECT);
         let mut folding = disk();
         folding.ignore_case = true;

@@ -37,7 +37,29 @@ pub fn from_uri(text: &str) -> Option<String> {
         None if rest.starts_with('/') => rest,
         None => return None,
     };
+    let path = without_line(path);
     Some(percent_decode_str(path).decode_utf8_lossy().into_owned())
+}
+
+/// An address without the line it points at: `#L12`, `#L12-L20`, `#12`.
+fn without_line(path: &str) -> &str {
+    let is_line = |part: &str| {
+        part.starts_with(|c: char| c == 'L' || c.is_ascii_digit())
+            && part
+                .chars()
+                .all(|c| c.is_ascii_digit() || "L-,:".contains(c))
+    };
+    match path.rsplit_once('#') {
+        Some((path, fragment)) if is_line(fragment) => path,
+        _ => path,
+    }
+}
+
+/// The same `file:` address without what may be a query or a fragment, or a part of the name.
+pub fn without_fragment(written: &str) -> Option<&str> {
+    from_uri(written)?;
+    let (path, _) = written.split_once(['#', '?'])?;
+    Some(path)
 }
 
 /// A path an agent names, which some write as a `file:` address.
@@ -216,6 +238,12 @@ mod tests {
         check("file:///a/%zz%C3%A9", "/a/%zzé");
         check("a%20b", "/src/app/a%20b");
         check("file:relative", "/src/app/file:relative");
+        check("file:///src/app/a#L12", "/src/app/a");
+        check("file:///src/app/a#L12-L20", "/src/app/a");
+        check("file:///src/app/a#12", "/src/app/a");
+        check("file:///src/C#/a", "/src/C#/a");
+        check("file:///src/a%23L1", "/src/a#L1");
+        check("/src/a#L1", "/src/a#L1");
     }
 
     #[test]

@@ -452,6 +452,15 @@ fn an_id_with_two_meanings_is_answered_as_cancelled() {
         let id = world.ask("session/request_permission", permission("ls", options));
         assert_eq!(world.result_of(id), cancelled, "{options:?}");
     }
+    // One name of two, and the agent may take it for the other.
+    let (mut world, _, _) = with_rules(json!([]));
+    let mut params = permission("ls", &[("x", "allow_once"), ("x", "allow_once")]);
+    params["options"][0]["name"] = json!("Yes");
+    params["options"][1]["name"] = json!("No");
+    let id = world.ask("session/request_permission", params);
+    let asked = pending(&world).remove(0);
+    answer(&mut world, &asked, json!({ "option": "x" })).unwrap();
+    assert_eq!(world.result_of(id), cancelled);
     // The same option twice means the same.
     let (mut world, _, _) = with_rules(json!([]));
     let id = world.ask(
