@@ -27,6 +27,7 @@
 //!   generates those tables.
 //! - [`nvim`] — the bridge: the entry point Neovim loads, the functions Lua calls (`nvim/module.rs`), the
 //!   wake-up.
+//! - `crates/secrets` — the one redactor, as pure functions of text.
 //! - `crates/review` — hunks, edits and merges of unsaved text, as pure functions; `crates/store` — persistent
 //!   data: checkpoints, conversations, and how they are pruned; `crates/moment` — ISO 8601 times.
 //! - Companion programs: `crates/adapter` (ACP for Cursor's headless mode), `crates/connect` (connects to an

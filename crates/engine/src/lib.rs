@@ -32,7 +32,6 @@
 //! - [`screen`] — `news.rs` (turns changes of the state into news for the editor), `outbox.rs` (merges pending
 //!   news), `drain.rs` (hands it out in pieces); as plain tables, `view.rs` (a session's status),
 //!   `entry_view.rs` (entries and tool calls, as previews or whole) and `decision_view.rs`.
-//! - [`secrets`] — the one redactor: by value, by `name.rs`, by `shape.rs`.
 //! - [`effect`] — what the driver must do. [`text`], [`ids`] — cutting text; ids. `error.rs` — errors, with the
 //!   messages users read.
 //! - `tracked.rs` — maps that record which of their values changed; all news for the editor is derived from
@@ -56,11 +55,11 @@ pub mod ids;
 pub mod inbound;
 pub mod policy;
 pub mod screen;
-pub mod secrets;
 pub mod sessions;
 pub mod text;
 pub mod tools;
 mod tracked;
 
+pub use ::secrets;
 pub use engine::{About, Engine, Now};
 pub use error::{BadRule, Error, FileError, Misfit, Setting};

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use super::MASK;
 use super::name::{self, Strength};
+use super::programs::{self, Invocation, Way};
 
 /// What a token looks like after its first letters.
 enum Shape {
@@ -16,12 +17,17 @@ enum Shape {
     Plain(usize),
     /// Exactly so many capitals and digits.
     Capitals(usize),
-    /// Three parts in base64, parted by dots.
+    /// Three parts in base64, parted by dots; five, one of them empty, where it is encrypted.
     Jwt,
+    /// At least so many characters of base64, with those that stand for bits.
+    Base64(usize),
 }
 
 /// Well-known first letters. Where one begins with another, the longer comes first.
 const TOKENS: &[(&str, Shape)] = &[
+    ("sk_org_live_", Shape::Plain(8)),
+    ("sk_org_test_", Shape::Plain(8)),
+    ("ek_live_", Shape::Plain(8)),
     ("sk_live_", Shape::Plain(8)),
     ("sk_test_", Shape::Plain(8)),
     ("rk_live_", Shape::Plain(8)),
@@ -39,6 +45,8 @@ const TOKENS: &[(&str, Shape)] = &[
     ("glpat-", Shape::Mixed(16)),
     ("gldt-", Shape::Mixed(16)),
     ("glrt-", Shape::Mixed(16)),
+    ("glrtr-", Shape::Mixed(16)),
+    ("glwt-", Shape::Mixed(16)),
     ("glptt-", Shape::Mixed(16)),
     ("glcbt-", Shape::Mixed(16)),
     ("glft-", Shape::Mixed(16)),
@@ -60,15 +68,25 @@ const TOKENS: &[(&str, Shape)] = &[
     ("xoxp-", Shape::Mixed(10)),
     ("xoxr-", Shape::Mixed(10)),
     ("xoxs-", Shape::Mixed(10)),
+    ("xwfp-", Shape::Mixed(10)),
     ("hf_", Shape::Plain(16)),
     ("api_org_", Shape::Plain(16)),
     ("npm_", Shape::Plain(16)),
     ("pypi-", Shape::Mixed(32)),
     ("dckr_pat_", Shape::Mixed(16)),
     ("dop_v1_", Shape::Plain(32)),
+    ("doo_v1_", Shape::Plain(32)),
+    ("dor_v1_", Shape::Plain(32)),
+    ("tskey-", Shape::Mixed(16)),
+    ("sgp_", Shape::Mixed(32)),
+    ("ATATT3", Shape::Mixed(32)),
+    ("PMAK-", Shape::Mixed(24)),
     ("hvs.", Shape::Mixed(20)),
     ("lin_api_", Shape::Plain(16)),
     ("shpat_", Shape::Plain(16)),
+    ("shpca_", Shape::Plain(16)),
+    ("shppa_", Shape::Plain(16)),
+    ("shpss_", Shape::Plain(16)),
     ("nvapi-", Shape::Mixed(20)),
     ("r8_", Shape::Plain(30)),
     ("xai-", Shape::Mixed(20)),
@@ -90,6 +108,8 @@ const TOKENS: &[(&str, Shape)] = &[
     ("figd_", Shape::Mixed(20)),
     ("GR1348941", Shape::Mixed(16)),
     ("eyJ", Shape::Jwt),
+    // `-----BEGIN `, in base64.
+    ("LS0tLS1CRUdJTi", Shape::Base64(32)),
 ];
 
 /// The same by their first letter.
@@ -102,10 +122,13 @@ static BY_LETTER: LazyLock<Vec<Vec<&(&str, Shape)>>> = LazyLock::new(|| {
 });
 
 /// Addresses whose path is the secret.
-const HOOKS: [&str; 5] = [
+const HOOKS: [&str; 8] = [
     "hooks.slack.com/services/",
     "hooks.slack.com/workflows/",
     "hooks.slack.com/triggers/",
+    "hooks.slack-gov.com/services/",
+    "hooks.slack-gov.com/workflows/",
+    "hooks.slack-gov.com/triggers/",
     "discord.com/api/webhooks/",
     "discordapp.com/api/webhooks/",
 ];
@@ -123,13 +146,31 @@ const HEAD: usize = 256;
 /// A private key is no longer than this.
 const KEY_REACH: usize = 64 * 1024;
 
-/// The text without secrets. `in_key` is kept from one piece of a text to the next: whether it stands inside a private key.
-pub fn mask<'a>(text: &'a str, in_key: &mut bool) -> Cow<'a, str> {
-    let shown = mask_plain(text, in_key);
+/// What is carried from one piece of a text to the next.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Carried {
+    /// It ends inside a private key.
+    in_key: bool,
+    /// An AWS key id was in it, and its secret may stand in so many bytes of what follows.
+    aws: usize,
+    /// It ends with an option whose value is secret.
+    after_option: bool,
+}
+
+impl Carried {
+    /// For a text that is no line behind the last one.
+    pub fn end_line(&mut self) {
+        self.after_option = false;
+    }
+}
+
+/// The text without secrets.
+pub fn mask<'a>(text: &'a str, carried: &mut Carried) -> Cow<'a, str> {
+    let shown = mask_plain(text, carried);
     let Some(plain) = without_colours(&shown) else {
         return shown;
     };
-    match mask_plain(&plain, &mut false) {
+    match mask_plain(&plain, &mut Carried::default()) {
         masked if masked == plain => shown,
         masked => Cow::Owned(masked.into_owned()),
     }
@@ -172,15 +213,15 @@ fn without_colours(text: &str) -> Option<String> {
     })
 }
 
-fn mask_plain<'a>(text: &'a str, in_key: &mut bool) -> Cow<'a, str> {
+fn mask_plain<'a>(text: &'a str, carried: &mut Carried) -> Cow<'a, str> {
     /// Where secrets stand in one another, what masking one leaves may look like another.
     const MAX_ROUNDS: usize = 4;
-    let mut shown = mask_once(text, in_key);
+    let mut shown = mask_once(text, carried);
     for _ in 0..MAX_ROUNDS {
         if shown == text {
             break;
         }
-        match mask_once(&shown, &mut false) {
+        match mask_once(&shown, &mut Carried::default()) {
             Cow::Owned(again) if again != shown => shown = Cow::Owned(again),
             _ => break,
         }
@@ -188,36 +229,39 @@ fn mask_plain<'a>(text: &'a str, in_key: &mut bool) -> Cow<'a, str> {
     shown
 }
 
-fn mask_once<'a>(text: &'a str, in_key: &mut bool) -> Cow<'a, str> {
-    let mut scan = Scan {
-        text: text.as_bytes(),
-        source: text,
-        out: String::new(),
-        copied: 0,
-        run: (0, 0),
-        bare: (0, 0),
-        dull: 0,
-        key_end: None,
-        next_at: 0,
-        digit: (0, 0),
-        name: ("", Strength::None),
-        aws_until: 0,
-        open_key: false,
-    };
-    let begin = if std::mem::take(in_key) {
+fn mask_once<'a>(text: &'a str, carried: &mut Carried) -> Cow<'a, str> {
+    let before = std::mem::take(carried);
+    let mut scan = Scan::new(text, before.aws);
+    let begin = if before.in_key {
         scan.rest_of_key(0)
+    } else if before.after_option {
+        scan.value_of_line(0).unwrap_or(0)
     } else {
         0
     };
     scan.run(begin);
-    *in_key = scan.open_key;
+    carried.in_key = scan.open_key;
+    carried.aws = scan.aws_until.saturating_sub(text.len() + 1);
+    carried.after_option = scan.open_option;
     scan.finish()
+}
+
+/// The secrets in a text.
+pub fn secrets_in(text: &str) -> Vec<&str> {
+    let mut scan = Scan::new(text, 0);
+    scan.run(0);
+    scan.found
+        .iter()
+        .map(|(from, to)| &text[*from..*to])
+        .collect()
 }
 
 struct Scan<'a> {
     text: &'a [u8],
     source: &'a str,
     out: String,
+    /// What was masked.
+    found: Vec<(usize, usize)>,
     /// So much of the text is in `out`.
     copied: usize,
     /// The last run of `A-Za-z0-9_-` that was measured.
@@ -236,8 +280,14 @@ struct Scan<'a> {
     name: (&'a str, Strength),
     /// Up to here an AWS secret may stand.
     aws_until: usize,
+    /// The words up to here were read,
+    words_to: usize,
+    /// and this is what they run.
+    invocation: Invocation,
     /// The text ends inside a private key.
     open_key: bool,
+    /// The text ends with an option whose value is secret.
+    open_option: bool,
 }
 
 /// A value that follows a name.
@@ -248,6 +298,28 @@ struct Found {
 }
 
 impl<'a> Scan<'a> {
+    fn new(text: &'a str, aws_until: usize) -> Self {
+        Self {
+            text: text.as_bytes(),
+            source: text,
+            out: String::new(),
+            found: Vec::new(),
+            copied: 0,
+            run: (0, 0),
+            bare: (0, 0),
+            dull: 0,
+            key_end: None,
+            next_at: 0,
+            digit: (0, 0),
+            name: ("", Strength::None),
+            aws_until,
+            words_to: 0,
+            invocation: Invocation::default(),
+            open_key: false,
+            open_option: false,
+        }
+    }
+
     fn at(&self, at: usize) -> u8 {
         self.text.get(at).copied().unwrap_or(0)
     }
@@ -261,6 +333,7 @@ impl<'a> Scan<'a> {
         if from >= to || from < self.copied {
             return;
         }
+        self.found.push((from, to));
         self.out.push_str(&self.source[self.copied..from]);
         self.out.push_str(MASK);
         self.copied = to;
@@ -289,6 +362,11 @@ impl<'a> Scan<'a> {
                 }
                 b'\\' => {
                     at = self.after_escape(at);
+                    fresh = true;
+                }
+                // As in an address: its digits are not part of the word behind it.
+                b'%' if self.after_percent(at).is_some() => {
+                    at += 3;
                     fresh = true;
                 }
                 b'-' if self.starts(at, "-----BEGIN ") => {
@@ -363,6 +441,7 @@ impl<'a> Scan<'a> {
                 Shape::Plain(least) => self.plain(from, *least),
                 Shape::Capitals(count) => self.capitals(from, *count),
                 Shape::Jwt => self.jwt(from),
+                Shape::Base64(least) => self.base64(from, *least),
             };
             if let Some(to) = to {
                 self.hide(from, to);
@@ -387,7 +466,7 @@ impl<'a> Scan<'a> {
         }
         match self.text[at] {
             b'B' | b'b' => self.bearer(at),
-            b'h' | b'd' => self.hook(at),
+            b'h' | b'd' | b'H' | b'D' => self.hook(at),
             _ => None,
         }
     }
@@ -424,7 +503,18 @@ impl<'a> Scan<'a> {
 
     /// Some tokens have parts: the end of all that are there.
     fn after_dots(&self, mut end: usize) -> usize {
-        while self.at(end) == b'.' {
+        loop {
+            // Slack's cookies are written as in an address.
+            let is_base64 = ["%2B", "%2F", "%3D", "%2b", "%2f", "%3d"].iter();
+            if is_base64.clone().any(|sign| self.starts(end, sign)) {
+                let after = end + 3;
+                let part = length(&self.text[after..], is_token);
+                end = after + part;
+                continue;
+            }
+            if self.at(end) != b'.' {
+                break;
+            }
             let part = length(&self.text[end + 1..], is_token);
             let next = end + 1 + part;
             // One of GitLab's has a short part in the middle.
@@ -466,10 +556,16 @@ impl<'a> Scan<'a> {
             return None;
         }
         let body = head + 1 + length(&self.text[head + 1..], is_token);
-        if body < head + 9 {
-            return None;
-        }
-        Some(self.after_dots(body))
+        let end = self.after_dots(body);
+        let is_one = body >= head + 9 || (body == head + 1 && end >= body + 9);
+        is_one.then_some(end)
+    }
+
+    fn base64(&self, from: usize, least: usize) -> Option<usize> {
+        let run = length(&self.text[from..], |b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')
+        });
+        (run >= least).then_some(from + run)
     }
 
     fn bearer(&mut self, at: usize) -> Option<usize> {
@@ -489,11 +585,45 @@ impl<'a> Scan<'a> {
     }
 
     fn hook(&mut self, at: usize) -> Option<usize> {
-        let hook = HOOKS.iter().find(|hook| self.starts(at, hook))?;
-        let from = at + hook.len();
-        let to = from + length(&self.text[from..], |b| is_token(b) || b == b'/');
+        let from = HOOKS.iter().find_map(|hook| self.after_address(at, hook))?;
+        let mut to = from;
+        loop {
+            to += length(&self.text[to..], is_token);
+            match self.after_slash(to).or_else(|| self.after_percent(to)) {
+                Some(after) => to = after,
+                None => break,
+            }
+        }
         self.hide(from, to);
         Some(to)
+    }
+
+    /// After an address that begins here, however its case and its slashes are written.
+    fn after_address(&self, at: usize, address: &str) -> Option<usize> {
+        let mut at = at;
+        for byte in address.bytes() {
+            at = match byte {
+                b'/' => self.after_slash(at)?,
+                _ if self.at(at).eq_ignore_ascii_case(&byte) => at + 1,
+                _ => return None,
+            };
+        }
+        Some(at)
+    }
+
+    /// After a slash: plain, escaped as in JSON, or as an address has it in another.
+    fn after_slash(&self, at: usize) -> Option<usize> {
+        let spelled = ["/", "\\/", "%2F", "%2f"];
+        let found = spelled.iter().find(|slash| self.starts(at, slash))?;
+        Some(at + found.len())
+    }
+
+    /// After a byte that an address has as two digits.
+    fn after_percent(&self, at: usize) -> Option<usize> {
+        let is_one = self.at(at) == b'%'
+            && self.at(at + 1).is_ascii_hexdigit()
+            && self.at(at + 2).is_ascii_hexdigit();
+        is_one.then_some(at + 3)
     }
 
     /// What follows a name, if that says that it is secret: the end of what was masked.
@@ -510,18 +640,34 @@ impl<'a> Scan<'a> {
         if is_option && matches!(name, "u" | "user" | "proxy-user") {
             return self.user_and_password(end);
         }
+        if is_option
+            && name.len() < 64
+            && let Some(end) = self.option_of_program(at, end)
+        {
+            return Some(end);
+        }
+        if self.at(end) == b'>' && at > 0 && self.text[at - 1] == b'<' {
+            return self.element(name, end + 1);
+        }
         // Looked at only where a value follows: most words end here.
         let quoted_name = self.after_quote(end);
-        let after = quoted_name.unwrap_or(end);
+        // `environ["API_KEY"] = …`
+        let bracket = quoted_name
+            .filter(|at| self.at(*at) == b']')
+            .map(|at| at + 1);
+        let after = bracket.or(quoted_name).unwrap_or(end);
         let sign = after + length(&self.text[after..], is_blank);
         let assigned = match self.at(sign) {
             b'=' => !matches!(self.at(sign + 1), b'=' | b'~'),
             b':' => self.at(sign + 1) != b':',
             _ => false,
         };
-        let listed = quoted_name.is_some() && self.at(sign) == b',';
+        let listed = quoted_name.is_some()
+            && (self.at(sign) == b',' || (sign > after && self.starts(sign, "value=")));
         if !assigned && !is_option && !listed {
-            return (sign > end).then(|| self.said_value(name, sign)).flatten();
+            return (sign > end)
+                .then(|| self.said_value(at, name, sign))
+                .flatten();
         }
         let strength = self.strength(name);
         if strength == Strength::None {
@@ -531,7 +677,7 @@ impl<'a> Scan<'a> {
             return self.option_value(end);
         }
         if listed {
-            return self.listed_value(sign + 1);
+            return self.listed_value(sign + usize::from(self.at(sign) == b','));
         }
         let colon = self.at(sign) == b':';
         let mut from = sign + 1;
@@ -544,6 +690,12 @@ impl<'a> Scan<'a> {
         if colon && name::is_authorization(name) {
             return self.authorization(from);
         }
+        let shouted = !name.bytes().any(|b| b.is_ascii_lowercase()) && !colon && !spaced;
+        if (strength == Strength::Strong || shouted)
+            && let Some(scheme) = self.after_scheme(from)
+        {
+            return self.authorization(scheme);
+        }
         if colon && name::is_cookie(name) {
             let from = self.after_quote(from).unwrap_or(from);
             if !self.head_of_header(from).contains(&b'=') {
@@ -554,7 +706,6 @@ impl<'a> Scan<'a> {
         let Some(found) = self.value(from) else {
             return colon.then(|| self.typed_value(from)).flatten();
         };
-        let shouted = !name.bytes().any(|b| b.is_ascii_lowercase()) && !colon && !spaced;
         let is_key =
             name.len() >= 3 && name.as_bytes()[name.len() - 3..].eq_ignore_ascii_case(b"key");
         let context = Context {
@@ -575,11 +726,20 @@ impl<'a> Scan<'a> {
         Some(found.to)
     }
 
-    /// `login me password …`, as a `.netrc` has it, and `the password is …`.
-    fn said_value(&mut self, name: &str, from: usize) -> Option<usize> {
+    /// `login me password …`, as a `.netrc` has it, `the password is …`, and `config set api_key …`.
+    fn said_value(&mut self, at: usize, name: &'a str, from: usize) -> Option<usize> {
         const NAMES: [&str; 4] = ["password", "passwd", "token", "secret"];
-        if !NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        let is_plain = NAMES.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if !is_plain && !(name.contains('_') && self.strength(name) == Strength::Strong) {
             return None;
+        }
+        if is_plain && self.follows_login(at) {
+            let found = self.value(from)?;
+            if is_placeholder(self.head(&found)) {
+                return None;
+            }
+            self.hide(found.from, found.to);
+            return Some(found.to);
         }
         let from = from + if self.starts(from, "is ") { 3 } else { 0 };
         if self.after_quote(from).is_some() {
@@ -592,13 +752,99 @@ impl<'a> Scan<'a> {
             && has(u8::is_ascii_digit)
             && has(u8::is_ascii_lowercase)
             && (has(u8::is_ascii_uppercase) || value.len() >= 24)
-            && value
-                .iter()
-                .all(|b| is_credential(*b) && !matches!(b, b'=' | b'/'));
+            && value.iter().all(|b| is_credential(*b))
+            && (value.len() == AWS_SECRET || !has(|b| matches!(b, b'=' | b'/')));
         is_one.then(|| {
             self.hide(found.from, found.to);
             found.to
         })
+    }
+
+    /// Whether the name that begins here stands behind `machine HOST login NAME`, as a `.netrc` has it.
+    fn follows_login(&self, at: usize) -> bool {
+        let before = &self.text[at.saturating_sub(HEAD)..at];
+        let words = before.rsplit(u8::is_ascii_whitespace);
+        let mut words = words.filter(|word| !word.is_empty()).skip(1);
+        words.next() == Some(b"login")
+            && (words.next() == Some(b"default") || words.next() == Some(b"machine"))
+    }
+
+    /// `<password>…</password>`, behind the beginning.
+    fn element(&mut self, name: &'a str, from: usize) -> Option<usize> {
+        let strength = self.strength(name);
+        let to = from + length(&self.text[from..], |b| !matches!(b, b'<' | b'\n'));
+        let found = Found {
+            from,
+            to,
+            quoted: true,
+        };
+        let value = self.head(&found);
+        let is_one = match strength {
+            Strength::Strong => !value.trim_ascii().is_empty(),
+            Strength::Weak => looks_random(value),
+            Strength::None => false,
+        };
+        if !is_one || self.at(to) != b'<' || is_placeholder(value) {
+            return None;
+        }
+        self.hide(from, to);
+        Some(to)
+    }
+
+    /// Where the scheme begins that stands here in front of credentials.
+    fn after_scheme(&self, from: usize) -> Option<usize> {
+        let begin = self.after_quote(from).unwrap_or(from);
+        let word = length(&self.text[begin..self.text.len().min(begin + 8)], |b| {
+            b.is_ascii_alphabetic()
+        });
+        let is_scheme = [b"bearer".as_slice(), b"basic"]
+            .iter()
+            .any(|scheme| self.text[begin..begin + word].eq_ignore_ascii_case(scheme));
+        (is_scheme && is_blank(self.at(begin + word))).then_some(begin)
+    }
+
+    /// `sshpass -p …`, `docker login -p …`, `mysql -p…`: what is a password for some programs only.
+    fn option_of_program(&mut self, at: usize, end: usize) -> Option<usize> {
+        let letter = self.text[at];
+        if !programs::has(letter) || self.at(at.wrapping_sub(2)) == b'-' {
+            return None;
+        }
+        self.read_words(at - 1);
+        match self.invocation.way(letter) {
+            Way::Apart => (end == at + 1).then(|| self.option_value(end)).flatten(),
+            Way::Attached => {
+                let found = self.value(at + 1)?;
+                if is_placeholder(self.head(&found)) {
+                    return None;
+                }
+                self.hide(found.from, found.to);
+                Some(found.to)
+            }
+            Way::None => None,
+        }
+    }
+
+    /// Takes note of the words before this place: which program they run.
+    fn read_words(&mut self, to: usize) {
+        let is_part =
+            |b: u8| !(b.is_ascii_whitespace() || is_quote(b) || b",[]();|&\\\0".contains(&b));
+        let mut at = self.words_to;
+        while at < to {
+            let word = length(&self.text[at..to], is_part);
+            if word > 0 {
+                self.invocation.word(&self.text[at..at + word]);
+                at += word;
+                continue;
+            }
+            let continues = || matches!(self.at(at.wrapping_sub(1)), b',' | b'\\');
+            match self.text[at] {
+                b';' | b'|' | b'&' => self.invocation = Invocation::default(),
+                b'\n' if !continues() => self.invocation = Invocation::default(),
+                _ => {}
+            }
+            at += 1;
+        }
+        self.words_to = self.words_to.max(to);
     }
 
     /// How sure a name is. The same one often comes many times.
@@ -621,13 +867,18 @@ impl<'a> Scan<'a> {
     /// `{"name": "API_KEY", "value": "…"}`, behind the name.
     fn listed_value(&mut self, from: usize) -> Option<usize> {
         let from = from + length(&self.text[from..], |b| b.is_ascii_whitespace());
-        let name = self.after_quote(from)?;
-        if !self.starts(name, "value") {
-            return None;
-        }
-        let after = self.after_quote(name + 5)?;
-        let sign = after + length(&self.text[after..], is_blank);
-        if self.at(sign) != b':' {
+        let sign = if self.starts(from, "value=") {
+            // An attribute.
+            from + 5
+        } else {
+            let name = self.after_quote(from)?;
+            if !self.starts(name, "value") {
+                return None;
+            }
+            let after = self.after_quote(name + 5)?;
+            after + length(&self.text[after..], is_blank)
+        };
+        if !matches!(self.at(sign), b':' | b'=') {
             return None;
         }
         let from = sign + 1 + length(&self.text[sign + 1..], is_blank);
@@ -668,7 +919,9 @@ impl<'a> Scan<'a> {
             (Some(b'-'), _) => 1,
             _ => return false,
         };
+        let dash = at - dashes;
         before(dashes + 1).is_none_or(|b| !b.is_ascii_alphanumeric() && b != b'-')
+            || self.text[..dash].ends_with(b"\\u0000")
     }
 
     /// After a quotation mark and the backslashes before it.
@@ -692,10 +945,19 @@ impl<'a> Scan<'a> {
         loop {
             match self.at(from) {
                 b' ' | b'\t' => from += 1,
+                // As in `/proc/1/cmdline`.
+                0 if from < self.text.len() => from += 1,
                 b'\\' if self.at(from + 1) == b'\n' => from += 2,
+                b'\\' if self.starts(from, "\\u0000") => from += 6,
                 b'\n' | b'\r' if closed.is_some() => from += 1,
                 _ => break,
             }
+        }
+        let is_end = matches!(self.at(from), b'\n' | b'\r') || from == self.text.len();
+        if is_end && self.is_alone(end) {
+            self.open_option = from == self.text.len();
+            let line = from + length(&self.text[from..], |b| matches!(b, b'\n' | b'\r'));
+            return self.value_of_line(line);
         }
         if from == gap && closed.is_none() {
             return None;
@@ -703,6 +965,38 @@ impl<'a> Scan<'a> {
         let found = self.value(from)?;
         let value = self.head(&found);
         if is_placeholder(value) || value.starts_with(b"-") {
+            return None;
+        }
+        self.hide(found.from, found.to);
+        Some(found.to)
+    }
+
+    /// Whether nothing stands before the option that ends here, on its line, but what begins an item of a list.
+    fn is_alone(&self, end: usize) -> bool {
+        let before = &self.text[end.saturating_sub(HEAD)..end];
+        let line = before.rsplit(|b| matches!(b, b'\n' | b'\r')).next();
+        let line = line.unwrap_or_default().trim_ascii_start();
+        let line = line.strip_prefix(b"- ").unwrap_or(line);
+        let word = line
+            .strip_prefix(b"\"")
+            .or(line.strip_prefix(b"'"))
+            .unwrap_or(line);
+        !word.contains(&b' ')
+    }
+
+    /// A value that has a line for itself, masked.
+    fn value_of_line(&mut self, at: usize) -> Option<usize> {
+        let mut from = at + length(&self.text[at..], is_blank);
+        if self.starts(from, "- ") {
+            from += 2 + length(&self.text[from + 2..], is_blank);
+        }
+        let found = self.value(from)?;
+        let value = self.head(&found);
+        let after = self.after_quote(found.to).unwrap_or(found.to);
+        let rest = &self.text[after..];
+        let rest = &rest[length(rest, |b| is_blank(b) || b == b',')..];
+        let ends = rest.first().is_none_or(|b| matches!(b, b'\n' | b'\r'));
+        if !ends || is_placeholder(value) || value.starts_with(b"-") {
             return None;
         }
         self.hide(found.from, found.to);
@@ -980,8 +1274,24 @@ fn is_hash(value: &[u8]) -> bool {
 /// What stands for a value, a masked one included.
 fn is_placeholder(value: &[u8]) -> bool {
     value.starts_with(MASK.as_bytes())
-        || matches!(value.first(), None | Some(b'$' | b'{' | b'<' | b'%'))
+        || match value.first() {
+            None | Some(b'{' | b'<') => true,
+            Some(b'$') => is_variable(&value[1..]),
+            // And not a sign as an address has it.
+            Some(b'%') => !value
+                .get(1..3)
+                .is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)),
+            _ => false,
+        }
         || value.iter().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X'))
+}
+
+/// What follows the sign of a variable.
+fn is_variable(rest: &[u8]) -> bool {
+    let name = length(rest, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':')
+    });
+    rest.is_empty() || matches!(rest[0], b'{' | b'(' | b'$' | b'@') || name == rest.len()
 }
 
 /// Whether what stands without quotation marks behind `password =` reads like code.
@@ -1107,6 +1417,7 @@ fn is_quote(byte: u8) -> bool {
 
 fn is_end_of_value(byte: u8) -> bool {
     byte.is_ascii_whitespace()
+        || byte == 0
         || is_quote(byte)
         || matches!(
             byte,
@@ -1130,5 +1441,8 @@ fn is_end_of_header(byte: u8) -> bool {
 }
 
 fn is_end_of_url(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || is_quote(byte) || matches!(byte, b'<' | b'>' | b'\\' | b'|')
+    byte.is_ascii_whitespace()
+        || byte == 0
+        || is_quote(byte)
+        || matches!(byte, b'<' | b'>' | b'\\' | b'|')
 }

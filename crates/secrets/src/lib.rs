@@ -1,10 +1,12 @@
 //! The one redactor: takes secrets out of what is logged, saved, exported, reported or said in an error.
 //!
 //! Three ways lead to them: their values, where an environment or a command named them ([`Secrets`]); the names of
-//! fields ([`name`]); what they look like and what stands before them in running text ([`shape`]). It is always the
+//! fields ([`name`]); what they look like and what stands before them in running text ([`shape`], and [`programs`] for
+//! options that are secret for some programs only). It is always the
 //! whole text that is looked through, and cut afterwards: half a secret looks like none.
 
 mod name;
+mod programs;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -16,9 +18,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use name::{Strength, strength};
+use programs::{Invocation, Way};
 
 /// What stands in a secret's place.
-pub(crate) const MASK: &str = "•••";
+pub const MASK: &str = "•••";
 
 /// Values shorter than this are not searched for in text: they would blot out ordinary words.
 const MIN_SECRET_BYTES: usize = 6;
@@ -66,16 +69,14 @@ impl Secrets {
         self.add(secret.collect::<Vec<_>>());
     }
 
-    /// Takes note of what a command is given: `--api-key VALUE` and its like.
+    /// Takes note of what a command is given: `--api-key VALUE` and its like, also in a line for a shell.
     pub fn add_command(&mut self, command: &[String]) {
         let mut found = Vec::new();
-        let mut hide = false;
+        let mut arguments = Arguments::default();
         for arg in command {
-            if std::mem::take(&mut hide) {
-                found.push(arg.as_str());
-            } else if let Some((_, value)) = secret_option(arg) {
-                found.extend(value);
-                hide = value.is_none();
+            match arguments.next(arg) {
+                Some(from) => found.push(&arg[from..]),
+                None => found.extend(shape::secrets_in(arg)),
             }
         }
         self.add(found);
@@ -90,7 +91,12 @@ impl Secrets {
     pub fn add_keys(&mut self, text: &str) {
         let mut found = Vec::new();
         let mut rest = text;
-        while let Some((_, after)) = rest.split_once("PRIVATE KEY-----") {
+        while let Some((_, after)) = rest.split_once("PRIVATE KEY") {
+            let after = after.strip_prefix(" BLOCK").unwrap_or(after);
+            let Some(after) = after.strip_prefix("-----") else {
+                rest = after;
+                continue;
+            };
             let end = after.find("-----END ").unwrap_or(after.len());
             // Code that deals with keys is none.
             let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
@@ -189,7 +195,7 @@ impl Secrets {
     /// A piece of a text that comes in several, such as a line: `pieces` is kept from one to the next.
     pub fn mask_piece(&self, text: &str, pieces: &mut Pieces) -> String {
         let Some(finder) = &self.finder else {
-            return shape::mask(text, &mut pieces.in_key).into_owned();
+            return shape::mask(text, &mut pieces.carried).into_owned();
         };
         let mut out = String::new();
         let mut copied = 0;
@@ -199,10 +205,10 @@ impl Secrets {
             copied = found.end();
         }
         if copied == 0 {
-            return shape::mask(text, &mut pieces.in_key).into_owned();
+            return shape::mask(text, &mut pieces.carried).into_owned();
         }
         out.push_str(&text[copied..]);
-        shape::mask(&out, &mut pieces.in_key).into_owned()
+        shape::mask(&out, &mut pieces.carried).into_owned()
     }
 
     /// The value without them: by name of its fields, and in every string.
@@ -214,18 +220,21 @@ impl Secrets {
         match value {
             // The mark of a line in a diff.
             Value::String(text) if text.len() < 2 => {}
-            Value::String(text) => *text = self.mask_piece(text, pieces),
+            Value::String(text) => {
+                *text = self.mask_piece(text, pieces);
+                // The next field is no next line.
+                pieces.carried.end_line();
+            }
             Value::Array(items) => {
-                let mut hide = false;
+                let mut arguments = Arguments::default();
                 for item in items {
                     // A command in a list: what follows `--api-key`.
-                    let hidden = std::mem::take(&mut hide);
-                    if let Value::String(arg) = &*item {
-                        if hidden && !arg.starts_with('-') {
-                            *item = Value::from(MASK);
-                            continue;
-                        }
-                        hide = matches!(secret_option(arg), Some((_, None)));
+                    if let Value::String(arg) = &*item
+                        && let Some(from) = arguments.next(arg)
+                        && !(from == 0 && arg.starts_with('-'))
+                    {
+                        *item = Value::from(format!("{}{MASK}", &arg[..from]));
+                        continue;
                     }
                     self.walk(item, pieces);
                 }
@@ -263,7 +272,7 @@ impl Secrets {
 /// What is carried from one piece of a text to the next.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pieces {
-    in_key: bool,
+    carried: shape::Carried,
 }
 
 /// Masks a field whose name says that it is secret; `deep`: what it holds, too.
@@ -333,20 +342,50 @@ fn mask_servers(servers: &mut Value) {
     }
 }
 
-/// `--api-key=…` and `--api-key …` without the value.
+/// The arguments of a command, one after the other.
+#[derive(Default)]
+struct Arguments {
+    invocation: Invocation,
+    /// The next one is secret.
+    hide: bool,
+    /// The next one is `name:password`.
+    is_user: bool,
+}
+
+impl Arguments {
+    /// From where on an argument is secret.
+    fn next(&mut self, arg: &str) -> Option<usize> {
+        let is_user = std::mem::take(&mut self.is_user);
+        if std::mem::take(&mut self.hide) {
+            return Some(0);
+        }
+        if is_user && let Some((name, password)) = arg.split_once(':') {
+            // `-u 1000:1000` is a user and a group.
+            let is_one = !password.is_empty() && !password.bytes().all(|b| b.is_ascii_digit());
+            return is_one.then_some(name.len() + 1);
+        }
+        if let Some((name, value)) = secret_option(arg) {
+            self.hide = value.is_none();
+            return value.map(|_| name.len() + 1);
+        }
+        self.is_user = matches!(arg, "-u" | "--user" | "--proxy-user");
+        let letter = arg.as_bytes().get(1).filter(|_| arg.starts_with('-'));
+        match letter.map(|letter| self.invocation.way(*letter)) {
+            Some(Way::Apart) => self.hide = arg.len() == 2,
+            Some(Way::Attached) => return (arg.len() > 2).then_some(2),
+            Some(Way::None) => {}
+            None => self.invocation.word(arg.as_bytes()),
+        }
+        None
+    }
+}
+
+/// A command's arguments without what is secret in them.
 fn mask_arguments<'a>(args: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut hide = false;
-    args.map(|arg| {
-        if std::mem::take(&mut hide) {
-            return MASK.to_owned();
-        }
-        match secret_option(arg) {
-            Some((name, Some(_))) => format!("{name}={MASK}"),
-            option => {
-                hide = option.is_some();
-                arg.to_owned()
-            }
-        }
+    let mut arguments = Arguments::default();
+    args.map(|arg| match arguments.next(arg) {
+        Some(from) => format!("{}{MASK}", &arg[..from]),
+        None => arg.to_owned(),
     })
     .collect()
 }

@@ -10,7 +10,28 @@ use serde_json::json;
 use super::*;
 
 /// First letters and the rest, apart so that no scanner takes these for real ones.
-const TOKENS: [(&str, &str); 30] = [
+const TOKENS: [(&str, &str); 45] = [
+    ("sk_org_live_", "4eC39HqLyjWDarjtT1zdp7dc"),
+    ("glptt-", "aBcDeFgHiJkLmNoPqRsT"),
+    ("gldt-", "aBcDeFgHiJkLmNoPqRsT"),
+    ("glpat-", "aBcDeFgHiJkLmNoPqRsTuVwXyZ0.0z0w1a2b3"),
+    ("glft-", "aBcDeFgHiJkLmNoPqRsT"),
+    ("xoxe.", "xoxp-1-Mi0yLTEyMzQ1Njc4OTAxMjM0"),
+    ("xoxe-", "1-My0xLTEyMzQ1Njc4OTAxMjM0"),
+    ("xoxd-", "aBcDeFgHiJkL%2FmNoPqRsT%2B0123%3D"),
+    ("xwfp-", "1234567890-1234567890-AbCdEfGhIjKl"),
+    ("rk_test_", "4eC39HqLyjWDarjtT1zdp7dc"),
+    ("api_org_", "abcdefghijklmnopqrstuvwxyzABCDEFGH"),
+    (
+        "ghs_",
+        "1234567_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjM0NTY3In0.dozjgNryP4J3jVmNHl0w5N",
+    ),
+    (
+        "eyJ",
+        "hbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..48V1_ALb6US04U3b.5eym8TW_c8SuK0ltJ3rpYI.XFBoMYUZodetZdvT",
+    ),
+    ("ABIA", "IOSFODNN7EXAMPLE"),
+    ("ACCA", "IOSFODNN7EXAMPLE"),
     ("GR1348941", "aBcDeFgHiJkLmNoP4RsT"),
     (
         "AGE-SECRET-KEY-",
@@ -97,12 +118,14 @@ fn tokens_are_known_by_their_shape_wherever_they_stand() {
             ("päss ", " wörd"),
             ("https://host/", "/path"),
             ("token:", "\n"),
+            ("?x=Bearer%20", "%26y"),
             ("- ", ""),
         ] {
             let shown = mask(&format!("{before}{token}{after}"));
-            assert!(!shown.contains(rest), "{shown}");
-            assert!(shown.starts_with(before), "{shown}");
-            assert!(shown.ends_with(after), "{shown}");
+            // All of it, and nothing else; what a name says may take its prefix, too.
+            let whole = format!("{before}{prefix}{MASK}{after}");
+            let named = format!("{before}{MASK}{after}");
+            assert!(shown == whole || shown == named, "{shown}");
             assert_eq!(mask(&shown), shown);
         }
     }
@@ -150,6 +173,85 @@ fn values_are_known_by_what_stands_before_them() {
             r#"["--api-key", "•••", "x"]"#,
         ),
         (r#"["--api-key=abc", "x"]"#, r#"["--api-key=•••", "x"]"#),
+        ("- --api-key\n- abc\n- x", "- --api-key\n- •••\n- x"),
+        (
+            "args:\n  - --token\n  - \"abc\"\n",
+            "args:\n  - --token\n  - \"•••\"\n",
+        ),
+        ("--api-key\nabc\nacp", "--api-key\n•••\nacp"),
+        (
+            "agent\0--api-key\0abc\0acp\0",
+            "agent\0--api-key\0•••\0acp\0",
+        ),
+        ("A_TOKEN=abcd\0B=x", "A_TOKEN=•••\0B=x"),
+        (
+            r"agent\u0000--api-key\u0000abc\u0000acp",
+            r"agent\u0000--api-key\u0000•••\u0000acp",
+        ),
+        ("sshpass -p abc ssh h", "sshpass -p ••• ssh h"),
+        ("sshpass -p 'a b' ssh h", "sshpass -p '•••' ssh h"),
+        (
+            "docker login -u me -p abc host",
+            "docker login -u me -p ••• host",
+        ),
+        (
+            r#"["docker","login","-p","abc","host"]"#,
+            r#"["docker","login","-p","•••","host"]"#,
+        ),
+        ("mysql -u me -pabc db", "mysql -u me -p••• db"),
+        (
+            "/usr/bin/mysqldump -p'abc' db",
+            "/usr/bin/mysqldump -p'•••' db",
+        ),
+        ("redis-cli -h x -a abc ping", "redis-cli -h x -a ••• ping"),
+        ("7z x -pabc a.7z", "7z x -p••• a.7z"),
+        ("TOKEN=Bearer abcdef", "TOKEN=Bearer •••"),
+        (
+            "HTTP_AUTHORIZATION=Basic dXNlcg==",
+            "HTTP_AUTHORIZATION=Basic •••",
+        ),
+        ("<password>a b</password>", "<password>•••</password>"),
+        ("<ApiKey>abc</ApiKey>", "<ApiKey>•••</ApiKey>"),
+        (
+            r#"<add key="ApiKey" value="abc"/>"#,
+            r#"<add key="ApiKey" value="•••"/>"#,
+        ),
+        (
+            r#"os.environ["API_KEY"] = "abc""#,
+            r#"os.environ["API_KEY"] = "•••""#,
+        ),
+        (
+            "machine h login me password abc",
+            "machine h login me password •••",
+        ),
+        (
+            "machine h\n  login me\n  password abc\n",
+            "machine h\n  login me\n  password •••\n",
+        ),
+        (
+            "aws configure set aws_secret_access_key wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "aws configure set aws_secret_access_key •••",
+        ),
+        (
+            "npm config set //r/:_authToken 01234567-89ab-cdef-0123-456789abcdef",
+            "npm config set //r/:_authToken •••",
+        ),
+        ("postgres://me:%40bc@host/db", "postgres://me:•••@host/db"),
+        ("https://me:$3cret!@host/x", "https://me:•••@host/x"),
+        ("password='$tr0ng!pass'", "password='•••'"),
+        ("agent --api-key %61bc1", "agent --api-key •••"),
+        (
+            "https:\\/\\/hooks.slack.com\\/services\\/T0\\/B0\\/abc",
+            "https:\\/\\/hooks.slack.com\\/services\\/•••",
+        ),
+        (
+            "u=https%3A%2F%2FHooks.Slack.com%2Fservices%2FT0%2FB0%2Fabc&x=1",
+            "u=https%3A%2F%2FHooks.Slack.com%2Fservices%2F•••&x=1",
+        ),
+        (
+            "https://hooks.slack-gov.com/services/T0/B0/abc",
+            "https://hooks.slack-gov.com/services/•••",
+        ),
         ("curl -u name:abc https://h", "curl -u name:••• https://h"),
         ("docker run -u 1000:1000 x", "docker run -u 1000:1000 x"),
         ("NAME_TOKEN=abcd run", "NAME_TOKEN=••• run"),
@@ -198,11 +300,75 @@ fn values_are_known_by_what_stands_before_them() {
         assert_eq!(mask(text), expected);
         assert_eq!(mask(expected), expected);
     }
+    let encoded = "BSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVBMFozVlM1SkpjZHMzeGZuCg==";
+    let shown = mask(&format!("client-key-data: LS0tLS1CRUdJTi{encoded}\nx"));
+    assert_eq!(shown, "client-key-data: LS0tLS1CRUdJTi•••\nx");
     let pair = format!(
         "{}IOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
         "AKIA"
     );
     assert_eq!(mask(&pair), "AKIA••• •••");
+}
+
+/// Each line by itself, one after the other, as from stderr.
+fn mask_lines(text: &str) -> String {
+    let mut pieces = Pieces::default();
+    let lines = text.split('\n');
+    let masked: Vec<String> = lines
+        .map(|line| Secrets::default().mask_piece(line, &mut pieces))
+        .collect();
+    masked.join("\n")
+}
+
+#[test]
+fn what_a_line_begins_is_masked_in_the_next() {
+    for (text, expected) in [
+        ("- --api-key\n- abc\n- x", "- --api-key\n- •••\n- x"),
+        (
+            "[\n\"--token\",\n\"abc\",\n\"x\"\n]",
+            "[\n\"--token\",\n\"•••\",\n\"x\"\n]",
+        ),
+        ("--token\n--verbose\nx", "--token\n--verbose\nx"),
+        ("use --token\nabc", "use --token\nabc"),
+        (
+            "--password\n    the password to use",
+            "--password\n    the password to use",
+        ),
+    ] {
+        assert_eq!(mask_lines(text), expected);
+        assert_eq!(mask(text), expected);
+    }
+    let pair = "AWS Access Key ID: AKIAIOSFODNN7EXAMPLE\nAWS Secret: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\n";
+    assert_eq!(
+        mask_lines(pair),
+        "AWS Access Key ID: AKIA•••\nAWS Secret: •••\n"
+    );
+    // The next field of a message is no next line.
+    let mut value = json!({ "text": "--token", "type": "text" });
+    Secrets::default().mask_value(&mut value);
+    assert_eq!(value, json!({ "text": "--token", "type": "text" }));
+}
+
+#[test]
+fn keys_of_every_program_are_masked() {
+    let body = "lQOYBGVyZm8BCADQw1bq2kz0Z3VS5JJcds3xfnygWyF0sGQdZk1J5hoaLcsLSQkV\nZ3Ag1zVqnyyrS9ub0HbXkZ8lQOYBGVyZm8BCADQw1bq2kz0Z3VS5JJcds3xfnyg";
+    for title in [
+        "PRIVATE KEY",
+        "RSA PRIVATE KEY",
+        "EC PRIVATE KEY",
+        "DSA PRIVATE KEY",
+        "ENCRYPTED PRIVATE KEY",
+        "OPENSSH PRIVATE KEY",
+        "PGP PRIVATE KEY BLOCK",
+    ] {
+        let key = format!("-----BEGIN {title}-----\n{body}\n-----END {title}-----");
+        let hidden = format!("-----BEGIN {title}-----•••-----END {title}-----");
+        assert_eq!(mask(&format!("a {key} b")), format!("a {hidden} b"));
+        let mut known = Secrets::default();
+        known.add_keys(&key);
+        assert!(!known.mask(&body[66..]).contains("Z3Ag1zVq"), "{title}");
+        assert!(!mask_lines(&key).contains("Z3Ag1zVq"), "{title}");
+    }
 }
 
 #[test]
@@ -298,6 +464,13 @@ fn ordinary_text_stays() {
         "std::env::var(\"CURSOR_API_KEY\")",
         "eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbXX0=",
         "--max-tokens 100 --token-limit 5 --key-file a.pem",
+        "mkdir -p a/b && cp -p c d; docker run -p 8080:80 x; grep -a x; mysql -p db",
+        "docker login registry; mkdir -p secret-place",
+        "the user changed password settings, the login page password field",
+        "<label>password</label> <Key>{value}</Key>",
+        "the access_token parameter, a secret_key is needed, my_password_field other",
+        "password=%s token=%d --token $TOKEN --token ${TOKEN} --api-key %API_KEY%",
+        "  --token\n    the token to use\n  --password\n    a password",
     ] {
         assert_eq!(mask(text), text);
     }
@@ -354,6 +527,16 @@ fn values_are_found_in_every_spelling() {
     .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let mut secrets = Secrets::of_env(env.iter().map(|(name, value)| (name, value)));
     secrets.add_command(&["a", "--api-key", "given-1", "--token=given-2"].map(str::to_owned));
+    for command in [
+        &["sh", "-c", "a --api-key given-3 && b --token='given-4'"][..],
+        &["docker", "login", "-p", "given-5"],
+        &["mysql", "-pgiven-6"],
+        &["curl", "-u", "me:given-7", "https://me:given-8@host"],
+        &["docker", "run", "-e", "A_TOKEN=given-9", "-p", "8080:80"],
+    ] {
+        let command: Vec<String> = command.iter().map(|arg| (*arg).to_owned()).collect();
+        secrets.add_command(&command);
+    }
     for text in [
         "pass\"wort/ünd 1",
         r#"pass\"wort/ünd 1"#,
@@ -362,9 +545,17 @@ fn values_are_found_in_every_spelling() {
         "second-line-of-a-key",
         "given-1",
         "given-2",
+        "given-3",
+        "given-4",
+        "given-5",
+        "given-6",
+        "given-7",
+        "given-8",
+        "given-9",
     ] {
         assert_eq!(secrets.mask(&format!("x{text}y")), "x•••y");
     }
+    assert_eq!(secrets.mask("8080:80 A_TOKEN"), "8080:80 A_TOKEN");
 }
 
 #[test]
@@ -372,6 +563,7 @@ fn fields_are_known_by_their_names() {
     let mut value = json!({
         "credentials": {"user": "me", "pin": 1234, "list": ["a"]},
         "args": ["--token", "abc", "--verbose", "--api-key=def"],
+        "more": [["sshpass", "-p", "mno"], ["mysql", "-ppqr"], ["curl", "-u", "me:stu"], ["mkdir", "-p", "a"]],
         "env": [{"key": "DB_PASS", "value": "ghi"}],
         "text": "NAME_TOKEN=jklm",
         "usage": {"inputTokens": 5},
@@ -382,6 +574,7 @@ fn fields_are_known_by_their_names() {
         json!({
             "credentials": {"user": "•••", "pin": "•••", "list": ["•••"]},
             "args": ["--token", "•••", "--verbose", "--api-key=•••"],
+            "more": [["sshpass", "-p", "•••"], ["mysql", "-p•••"], ["curl", "-u", "me:•••"], ["mkdir", "-p", "a"]],
             "env": [{"key": "DB_PASS", "value": "•••"}],
             "text": "NAME_TOKEN=•••",
             "usage": {"inputTokens": 5},
@@ -512,6 +705,21 @@ fn time_grows_with_the_text() {
         "password is ",
         "token \"",
         "sk-a1b2c3d4e5f6g7h8.01.",
+        "-p ",
+        "mysql -p",
+        "docker login -p ",
+        "--token\n",
+        "--token\n\"",
+        "--token\0",
+        "<token>",
+        "machine a login b password ",
+        "api_key ",
+        "a[\"token\"] = ",
+        "token=bearer ",
+        "hooks.slack.com%2F",
+        "xoxd-aB1cD2eF3g%2F",
+        "LS0tLS1CRUdJTi",
+        "eyJ0eXAiOiJKV..",
     ] {
         let text = part.repeat(bytes / part.len());
         let started = std::time::Instant::now();
