@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::log;
 use crate::options::Options;
 use crate::process::{self, Launch};
+use crate::redact;
 use crate::text;
 
 /// Names it has on the PATH, best first. Another program may be called `agent` too: `--command` decides then.
@@ -167,7 +168,10 @@ pub async fn create_chat(
     }
     chat_id(&printed.stdout).ok_or_else(|| Error::NoChat {
         command: command_line(&find(options).unwrap_or_default(), &args),
-        printed: text::headline(&format!("{}{}", printed.stdout, printed.stderr), 200),
+        printed: text::headline(
+            &redact::mask(&format!("{}{}", printed.stdout, printed.stderr)),
+            200,
+        ),
     })
 }
 
@@ -202,7 +206,7 @@ impl Printed {
             None => "killed by a signal".to_owned(),
         };
         let reason = match reason {
-            Some(reason) => text::cut(reason, 4000).0.to_owned(),
+            Some(reason) => text::cut(&redact::mask(reason), 4000).0.to_owned(),
             None => format!("`{command}` failed ({how}) without output."),
         };
         Error::failed(reason, json!({ "command": command, "exitCode": self.code }))

@@ -6,9 +6,13 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
-use crate::clock;
+use secrets::Pieces;
+
+use crate::{clock, redact};
 
 static FILE: OnceLock<Mutex<File>> = OnceLock::new();
+/// What the last line says about the next one: it may be inside a private key.
+static PIECES: Mutex<Option<Pieces>> = Mutex::new(None);
 
 /// Sends the log to a file only its owner can read.
 ///
@@ -42,8 +46,15 @@ pub fn debug(text: &str) {
 
 fn write(level: &str, text: &str) {
     let mut line = Vec::new();
+    let mut pieces = PIECES
+        .lock()
+        .map_or_else(|_| Pieces::default(), |known| known.unwrap_or_default());
     for part in text.lines() {
+        let part = redact::mask_line(part, &mut pieces);
         let _ = writeln!(line, "{} {level} {part}", clock::iso(clock::now_ms()));
+    }
+    if let Ok(mut known) = PIECES.lock() {
+        *known = Some(pieces);
     }
     // A log that cannot be written must not stop us.
     let _ = match FILE.get() {

@@ -9,7 +9,7 @@
 //!   calls, `todos` for plans. `prompt` is the way back: a prompt's blocks as one text.
 //! - `cli` finds the program and asks it short questions, `models` reads its list; `process` and `keeper` see to it that no process of it
 //!   is left behind, whatever becomes of us.
-//! - `error` is what can go wrong, in words, `log` where it is written; `text`, `values`, `clock` and `cancel` are small and used everywhere.
+//! - `error` is what can go wrong, in words, `log` where it is written, `redact` what is left out there; `text`, `values`, `clock` and `cancel` are small and used everywhere.
 //!
 //! What always holds: stdout carries messages only; each request is answered once; updates of a turn come before its answer, in the order
 //! the CLI printed them; a client that does not read costs no more than the bounds of `wire`.
@@ -31,6 +31,7 @@ mod patch;
 mod process;
 mod prompt;
 mod prompting;
+mod redact;
 mod said;
 mod server;
 mod session;

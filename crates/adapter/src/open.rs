@@ -20,6 +20,7 @@ use crate::clock;
 use crate::error::Error;
 use crate::log;
 use crate::models;
+use crate::redact;
 use crate::server::{Reply, Server, cancel_turn, read};
 use crate::session::Session;
 use crate::store::{Meta, same_dir};
@@ -269,7 +270,10 @@ impl Server {
                         return;
                     }
                     let said = format!("{}{}", printed.stdout, printed.stderr);
-                    log::debug(&format!("no models: {}", text::headline(&said, 200)));
+                    log::debug(&format!(
+                        "no models: {}",
+                        text::headline(&redact::mask(&said), 200)
+                    ));
                 }
                 Err(error) => {
                     log::debug(&format!("no models: {error}"));

@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::log;
 use crate::models::Model;
 use crate::options::Options;
+use crate::redact;
 use crate::session::Session;
 use crate::store::Store;
 use crate::text;
@@ -293,7 +294,7 @@ pub(crate) fn cancel_turn(session: &Session) {
 /// The params of a request, or what is wrong with them.
 pub(crate) fn read<P: FromValue>(params: Value) -> Result<P, Error> {
     P::from_value(params).map_err(|params| {
-        let shown = text::headline(&params.to_string(), 200);
+        let shown = text::headline(&redact::mask(&params.to_string()), 200);
         Error::Params(format!("Invalid params for this method: {shown}"))
     })
 }

@@ -19,6 +19,7 @@ use crate::log;
 use crate::options::{Mode, Options};
 use crate::process::{self, Launch, Running};
 use crate::prompt::fits_argument;
+use crate::redact;
 use crate::text;
 use crate::todos::Todos;
 use crate::translate::{Line, Translator};
@@ -38,6 +39,8 @@ const AFTER_EXIT: Duration = Duration::from_millis(500);
 /// Lines of complaint that an error shows, and how long they may be.
 const TAIL_LINES: usize = 40;
 const TAIL_LINE_BYTES: usize = 2000;
+/// So much of a line is read: of a secret behind a cut, half would be left.
+const LINE_BYTES: usize = 64 * 1024;
 
 /// Flags an older CLI may not know. It is asked again without them then.
 const OPTIONAL_FLAGS: [&str; 3] = ["--stream-partial-output", "--trust", "--approve-mcps"];
@@ -298,7 +301,7 @@ impl Run {
                 }
             }
             Line::Junk => {
-                let shown = text::plain(&String::from_utf8_lossy(line));
+                let shown = redact::mask(&text::plain(&String::from_utf8_lossy(line)));
                 log::warn(&format!("not an event: {}", text::headline(&shown, 200)));
                 self.junk.push(shown.as_bytes(), |_| {});
                 self.junk.push(b"\n", |_| {});
@@ -431,6 +434,8 @@ fn sooner(deadline: Option<Instant>, from_now: Duration) -> Option<Instant> {
 struct Tail {
     lines: VecDeque<String>,
     part: Vec<u8>,
+    /// What the last line says about the next one.
+    pieces: secrets::Pieces,
 }
 
 impl Tail {
@@ -449,14 +454,15 @@ impl Tail {
     }
 
     fn grow(&mut self, bytes: &[u8]) {
-        let room = TAIL_LINE_BYTES.saturating_sub(self.part.len());
+        let room = LINE_BYTES.saturating_sub(self.part.len());
         self.part.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
     fn end_line(&mut self, line: &mut impl FnMut(&str)) {
         let text = text::plain(&String::from_utf8_lossy(&self.part));
         self.part.clear();
-        let text = text.trim_end();
+        let text = redact::mask_line(&text, &mut self.pieces);
+        let text = text::cut(text.trim_end(), TAIL_LINE_BYTES).0;
         if text.trim().is_empty() {
             return;
         }

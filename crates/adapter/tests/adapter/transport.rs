@@ -193,6 +193,47 @@ fn the_log_goes_to_its_file_and_nowhere_else() {
     );
 }
 
+#[test]
+fn no_secret_is_in_the_log_or_in_an_error() {
+    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let key = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfnygWyF0sGQ";
+    let double = Double::empty();
+    let kind = "RSA PRIVATE";
+    let said = [
+        format!("token {token}"),
+        "agent --api-key option-hunter-1 acp".to_owned(),
+        "https://me:url-hunter-2@host/x".to_owned(),
+        format!("-----BEGIN {kind} KEY-----"),
+        key.to_owned(),
+        format!("-----END {kind} KEY-----"),
+        // The cut of a long line falls into a token.
+        format!("{} {token}", "x".repeat(1984)),
+    ];
+    let said = double.file(format!("{}\n", said.join("\n")).as_bytes());
+    // On stdout, where no event is one, too.
+    let junk = double.file(format!("{} {token}\n", "y".repeat(184)).as_bytes());
+    double.turns(&format!("cat {said} >&2; cat {junk}; exit 3"));
+    let log = double.home().join("adapter.log");
+    let args = [
+        "--log",
+        log.to_str().unwrap(),
+        "--",
+        "--api-key",
+        "given-hunter-3",
+    ];
+    let (mut client, session) = Client::in_session(&double, &args);
+    let error = client.prompt(&session, "x").unwrap_err().to_string();
+    client.close();
+    let (_, stderr) = client.end();
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains("xxxx") && text.contains("yyyy"), "{text}");
+    for place in [&text, &error, &stderr] {
+        for secret in [&token[..20], "hunter", &key[..12]] {
+            assert!(!place.contains(secret), "{secret} in {place}");
+        }
+    }
+}
+
 /// The memory a process has, in bytes.
 #[cfg(target_os = "linux")]
 fn memory(pid: u32) -> u64 {
