@@ -203,6 +203,7 @@ fn no_secret_is_in_the_log_or_in_an_error() {
         format!("token {token}"),
         "agent --api-key option-hunter-1 acp".to_owned(),
         "https://me:url-hunter-2@host/x".to_owned(),
+        "it was given-hunter-3".to_owned(),
         format!("-----BEGIN {kind} KEY-----"),
         key.to_owned(),
         format!("-----END {kind} KEY-----"),
@@ -212,16 +213,15 @@ fn no_secret_is_in_the_log_or_in_an_error() {
     let said = double.file(format!("{}\n", said.join("\n")).as_bytes());
     // On stdout, where no event is one, too.
     let junk = double.file(format!("{} {token}\n", "y".repeat(184)).as_bytes());
-    double.turns(&format!("cat {said} >&2; cat {junk}; exit 3"));
+    double.turns(&format!("say {said} >&2; say {junk}; exit 3"));
     let log = double.home().join("adapter.log");
-    let args = [
-        "--log",
-        log.to_str().unwrap(),
-        "--",
-        "--api-key",
-        "given-hunter-3",
-    ];
-    let (mut client, session) = Client::in_session(&double, &args);
+    let mut command = command(&double);
+    command
+        .args(["--log", log.to_str().unwrap()])
+        .env("CURSOR_API_KEY", "given-hunter-3");
+    let mut client = Client::spawn(&mut command);
+    client.initialize();
+    let session = client.new_session(&double.work());
     let error = client.prompt(&session, "x").unwrap_err().to_string();
     client.close();
     let (_, stderr) = client.end();
