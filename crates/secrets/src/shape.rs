@@ -730,7 +730,8 @@ impl<'a> Scan<'a> {
     fn said_value(&mut self, at: usize, name: &'a str, from: usize) -> Option<usize> {
         const NAMES: [&str; 4] = ["password", "passwd", "token", "secret"];
         let is_plain = NAMES.iter().any(|known| name.eq_ignore_ascii_case(known));
-        if !is_plain && !(name.contains('_') && self.strength(name) == Strength::Strong) {
+        let may_be = is_plain || (name.contains('_') && self.strength(name) == Strength::Strong);
+        if !may_be {
             return None;
         }
         if is_plain && self.follows_login(at) {
