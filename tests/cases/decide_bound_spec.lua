@@ -103,7 +103,7 @@ T.case("a tool of a server is named however the agent calls it, and a kind does 
     nvim:lua("require('cursor_agent').reject()")
   end
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "reject-once", "reject-once", "reject-once", "reject-once", "reject-once" })
+  T.eq(agent:outcomes(), { "reject-once", "reject-once", "reject-once", "reject-once", "reject-once" })
 end)
 
 T.case("a read with a command in its input is a command", OPTS, function(nvim)
@@ -304,10 +304,10 @@ T.case("a typed answer by number is for the call as it was when typing began", O
   nvim:keys(" }<CR>")
   nvim:wait("_G.said ~= nil", "the call")
   T.contains(nvim:lua("return _G.said[2]"), "nothing was answered")
-  T.eq(outcomes(agent), {})
+  T.eq(agent:outcomes(), {})
   nvim:keys(":lua c.answer(c.pending()[1].id, { kind = 'reject_once' })<CR>")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "reject-once" })
+  T.eq(agent:outcomes(), { "reject-once" })
 end)
 
 T.case("a typed answer by number is not for a decision that came meanwhile", OPTS, function(nvim)
@@ -325,7 +325,7 @@ T.case("a typed answer by number is not for a decision that came meanwhile", OPT
   -- A script is not held back.
   nvim:lua("c.answer(c.pending()[1].id, { kind = 'reject_once' })")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "reject-once" })
+  T.eq(agent:outcomes(), { "reject-once" })
 end)
 
 T.case("a script answers while something else is being typed", OPTS, function(nvim)
@@ -342,5 +342,5 @@ T.case("a script answers while something else is being typed", OPTS, function(nv
   nvim:wait("_G.said ~= nil", "the script")
   nvim:keys("thing'<CR>")
   nvim:wait_turns(1)
-  T.eq(outcomes(agent), { "allow-once" })
+  T.eq(agent:outcomes(), { "allow-once" })
 end)
