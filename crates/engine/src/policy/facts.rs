@@ -273,7 +273,7 @@ mod tests {
             let facts = Facts::of(&edit);
             let _ = done.send(facts.input.len());
         });
-        let found = ended.recv_timeout(std::time::Duration::from_secs(40));
+        let found = ended.recv_timeout(std::time::Duration::from_secs(60));
         assert_eq!(found, Ok(1));
     }
 

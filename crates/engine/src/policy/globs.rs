@@ -285,7 +285,7 @@ mod tests {
             match_long_texts();
             let _ = done.send(());
         });
-        assert_eq!(ended.recv_timeout(Duration::from_secs(5)), Ok(()));
+        assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(()));
     }
 
     fn match_long_texts() {
