@@ -74,6 +74,29 @@ local function start(nvim, turns)
   nvim:wait_turns(1)
 end
 
+T.case("a change costs the same however many files have changed", { width = 120, files = {} }, function(nvim)
+  local turn = {} ---@type table[]
+  for i = 1, 30 do
+    vim.list_extend(turn, edit(("f%d.txt"):format(i), "", "new\n"))
+  end
+  nvim:use(T.agent({ turns = { turn } }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:lua([[
+    local library = require("cursor_agent.bridge.native").peek()
+    local list = library.review_files
+    _G.listed = 0
+    library.review_files = function(...)
+      _G.listed = _G.listed + 1
+      return list(...)
+    end
+  ]])
+  nvim:prompt("edit them")
+  nvim:wait_turns(1)
+  nvim:wait("#require('cursor_agent').hunks() == 30", "30 hunks")
+  T.ok(nvim:lua("return _G.listed") < 5, "all files are listed for each that changed")
+end)
+
 T.case(
   "shows hunks in the code, keeps one and undoes the other by keys",
   { width = 120, files = { ["a.txt"] = OLD } },

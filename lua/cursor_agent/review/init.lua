@@ -176,8 +176,10 @@ function M.changed(paths)
     buffers.sync(path)
     redraw(path)
   end
-  if bridge.is_loaded() and #bridge.review_files() == 0 then
-    require("cursor_agent.review.keys").unmap_all()
+  local keys = require("cursor_agent.review.keys")
+  -- The list of files may be long, and this is called for each that changed.
+  if keys.are_mapped() and bridge.is_loaded() and #bridge.review_files() == 0 then
+    keys.unmap_all()
   end
   events.emit("hunks changed")
 end

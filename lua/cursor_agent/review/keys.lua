@@ -63,6 +63,12 @@ function M.unmap(buf, stay)
   mapped[buf] = #left > 0 and left or nil
 end
 
+---Whether any buffer has them.
+---@return boolean
+function M.are_mapped()
+  return next(mapped) ~= nil
+end
+
 ---Nothing is undecided any more, in any file.
 function M.unmap_all()
   for buf in pairs(mapped) do
