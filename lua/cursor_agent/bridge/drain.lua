@@ -129,7 +129,8 @@ function M.drain()
     -- Even if nothing seems to be left: the library wakes Neovim only once until it is drained, and an earlier drain
     -- may have used up that wake-up.
     again = again or assert(vim.uv.new_timer())
-    again:start(1, 0, vim.schedule_wrap(M.drain))
+    -- With the next turn of the event loop: keys and drawing come first, and no time is spent waiting.
+    again:start(0, 0, vim.schedule_wrap(M.drain))
   end
 end
 
