@@ -111,6 +111,23 @@ local function open_chats(on_open)
   open_next()
 end
 
+---Closes them, one after the other.
+---@param keys integer[]
+---@param on_closed fun()
+local function close_chats(keys, on_closed)
+  local key = table.remove(keys)
+  if not key then
+    return on_closed()
+  end
+  local chat = chats.get(key)
+  if chat then
+    require("cursor_agent.chat").close(chat)
+  end
+  vim.defer_fn(function()
+    close_chats(keys, on_closed)
+  end, 20)
+end
+
 ---@param keys integer[]
 ---@param on_rest fun()
 local function round(keys, on_rest)
@@ -132,13 +149,7 @@ local function round(keys, on_rest)
         return
       end
       timer:close()
-      for _, key in ipairs(keys) do
-        local chat = chats.get(key)
-        if chat then
-          require("cursor_agent.chat").close(chat)
-        end
-      end
-      on_rest()
+      close_chats(keys, on_rest)
     end)
   )
 end
