@@ -1,7 +1,7 @@
 //! Watches what agents do to files: keeps what a file was before it is changed, sees what it became, and tells the desk
 //! and the checkpoints. One thread does it all, in order; the desk is locked only while its state changes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,6 +123,7 @@ impl Watcher {
             turns: HashMap::new(),
             running: Vec::new(),
             limits: None,
+            waiting: VecDeque::new(),
         };
         // The threads are not waited for: what is under way is finished or cut off, and the store survives both.
         std::thread::Builder::new()
@@ -235,12 +236,16 @@ struct Watch {
     /// Of these, those that are not over.
     running: Vec<Author>,
     limits: Option<Limits>,
+    /// Taken from the inbox to see what comes next, and not handled yet.
+    waiting: VecDeque<Message>,
 }
 
 impl Watch {
     fn run(mut self, inbox: &Receiver<Message>) {
         loop {
-            let message = if self.waits_for_commits() {
+            let message = if let Some(message) = self.waiting.pop_front() {
+                Ok(message)
+            } else if self.waits_for_commits() {
                 inbox.recv_timeout(GIT_EVERY)
             } else {
                 inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -283,7 +288,12 @@ impl Watch {
                     self.changed_link(author, &path);
                     self.changed(author, &real_path(&path), said.as_ref());
                 }
-                Job::CommandEnded { author } => self.command_ended(author),
+                Job::CommandEnded { author } => {
+                    self.waiting.extend(inbox.try_iter());
+                    if !self.is_looked_later(author) {
+                        self.command_ended(author);
+                    }
+                }
                 Job::Doubted { author, doubt } => self.doubted(author, &doubt),
                 Job::UserWrote { path } => self.user_wrote(&real_path(&path)),
                 Job::LookForCommits => self.look_for_commits(),
@@ -760,6 +770,28 @@ impl Watch {
             // Found after its turn, which has looked at the limits already.
             self.prune();
         }
+    }
+
+    /// Whether a command that ended later is waiting whose look also finds what this one's would: a look takes git a
+    /// while, and an agent may run many commands meanwhile.
+    fn is_looked_later(&self, author: Author) -> bool {
+        let census = self.turns.get(&author.key);
+        let census = census.and_then(|turn| turn.census.as_ref());
+        for message in &self.waiting {
+            match message {
+                Message::Job(Job::CommandEnded { author: other }) if *other == author => {
+                    return true;
+                }
+                // The agent's change too, whichever of its calls made it.
+                Message::Job(Job::Changed { author: other, .. }) if *other == author => {}
+                // If the command changed the file, it would now be taken for what it was before.
+                Message::Job(Job::Named { path }) | Message::Chore(Chore::Seen { path, .. })
+                    if !path.is_symlink()
+                        && census.is_some_and(|census| census.has_same(&real_path(path))) => {}
+                _ => return false,
+            }
+        }
+        false
     }
 
     fn command_ended(&mut self, author: Author) {

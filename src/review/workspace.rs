@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use store::checkpoint::Snapshot;
 
@@ -15,6 +15,8 @@ use store::checkpoint::Snapshot;
 const MAX_FILES: usize = 20_000;
 /// Time limit for git.
 const GIT_WAIT: Duration = Duration::from_secs(5);
+/// How far the clock of a file system may be behind ours.
+const CLOCK_SKEW_NS: i128 = 2_000_000_000;
 /// Limit for git's output.
 const MAX_OUTPUT: u64 = 16 * 1024 * 1024;
 /// Directories that a walk skips: files in them are not reviewed.
@@ -86,6 +88,8 @@ pub enum Census {
         head: Head,
         /// The files that differ.
         dirty: HashMap<PathBuf, Option<Stamp>>,
+        /// When it began, in nanoseconds since 1970.
+        at_ns: i128,
     },
     /// From a walk: every file.
     Walk {
@@ -175,6 +179,25 @@ impl Census {
         }
     }
 
+    /// Whether a file is surely what it was at that time.
+    pub fn has_same(&self, path: &Path) -> bool {
+        let now = Stamp::of(path);
+        match self {
+            Self::Git { dirty, at_ns, .. } => match dirty.get(path) {
+                Some(stamp) => *stamp == now,
+                // It was as in the last commit, or ignored, or absent. The kernel sets the time of each change.
+                None => path
+                    .ancestors()
+                    .find_map(Stamp::of)
+                    .is_some_and(|stamp| stamp.changed_ns < at_ns - CLOCK_SKEW_NS),
+            },
+            Self::Walk { top, files } => {
+                path.starts_with(top) && files.get(path).copied().flatten() == now
+            }
+            Self::TooLarge => false,
+        }
+    }
+
     /// The directory it was taken in.
     fn top(&self) -> Option<&Path> {
         match self {
@@ -191,7 +214,9 @@ impl Census {
     /// What a file was at that time, where known: the committed contents, or absent.
     pub fn before(&self, path: &Path) -> Option<Snapshot> {
         let absent = match self {
-            Self::Git { top, head, dirty } => {
+            Self::Git {
+                top, head, dirty, ..
+            } => {
                 if let Some(committed) = self.committed(path) {
                     return Some(committed);
                 }
@@ -228,6 +253,7 @@ impl Census {
             top,
             head: Head::Commit(head),
             dirty,
+            ..
         } = self
         else {
             return None;
@@ -307,6 +333,8 @@ fn git_census(cwd: &Path) -> Option<Census> {
     if !may_be_in_repository(cwd) {
         return None;
     }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let at_ns = since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0));
     let top = PathBuf::from(line(git(cwd, &["rev-parse", "--show-toplevel"])?)?);
     let head = head(&top);
     let status = [
@@ -333,7 +361,12 @@ fn git_census(cwd: &Path) -> Option<Census> {
             return Some(Census::TooLarge);
         }
     }
-    Some(Census::Git { top, head, dirty })
+    Some(Census::Git {
+        top,
+        head,
+        dirty,
+        at_ns,
+    })
 }
 
 /// Whether the current branch has no commit yet.
@@ -473,6 +506,50 @@ mod tests {
         std::fs::remove_file(dir.join(".git")).expect("removed");
         run(&dir, &["init", "-q"]);
         assert!(matches!(census(&below), Census::Git { .. }));
+    }
+
+    #[test]
+    fn a_walk_tells_what_surely_stayed() {
+        let (_keep, dir) = workspace();
+        let before = census(&dir);
+        let same = |name: &str| before.has_same(&dir.join(name));
+        assert!(same("edited") && same("gone") && same("sub/new"));
+        change(&dir);
+        assert!(same("same") && same("neither"));
+        assert!(!same("edited") && !same("gone") && !same("sub/new"));
+        assert!(!before.has_same(Path::new("/elsewhere")));
+        assert!(!Census::TooLarge.has_same(&dir.join("same")));
+    }
+
+    #[test]
+    fn with_git_what_surely_stayed_is_older_than_the_census() {
+        let (_keep, dir) = workspace();
+        run(&dir, &["init", "-q"]);
+        run(&dir, &["add", "same", "edited", "gone"]);
+        run(&dir, &["commit", "-q", "-m", "first"]);
+        let later = |census: Census| match census {
+            Census::Git {
+                top, head, dirty, ..
+            } => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let now = i128::try_from(now.expect("later").as_nanos()).expect("small");
+                Census::Git {
+                    top,
+                    head,
+                    dirty,
+                    at_ns: now + 2 * CLOCK_SKEW_NS,
+                }
+            }
+            other => other,
+        };
+        let fresh = census(&dir);
+        assert!(fresh.has_same(&dir.join("dirty")), "its state is known");
+        // The files were written just before: their times say nothing yet.
+        assert!(!fresh.has_same(&dir.join("same")) && !fresh.has_same(&dir.join("neither")));
+        let old = later(fresh);
+        assert!(old.has_same(&dir.join("same")) && old.has_same(&dir.join("neither")));
+        std::fs::write(dir.join("dirty"), "other again\n").expect("written");
+        assert!(!old.has_same(&dir.join("dirty")));
     }
 
     #[test]

@@ -486,3 +486,84 @@ fn mode(world: &World) -> u32 {
     let meta = std::fs::metadata(world.root.join("b")).expect("meta");
     meta.permissions().mode() & 0o7777
 }
+
+#[test]
+fn a_look_is_left_to_the_next_one_unless_something_between_depends_on_it() {
+    let world = World::new();
+    world.write("kept", "1\n");
+    world.write("changed", "1\n");
+    let census = workspace::census(&world.root);
+    world.write("changed", "from a command\n");
+    let named = |name: &str| Job::Named {
+        path: world.root.join(name),
+    };
+    let changed = |author| Job::Changed {
+        author,
+        path: world.root.join("changed"),
+        said: None,
+    };
+    let ended = |author| Job::CommandEnded { author };
+    for (then, expected) in [
+        (vec![], false),
+        (vec![ended(A)], true),
+        (vec![ended(B), ended(A)], false),
+        (vec![named("kept"), changed(A), ended(A)], true),
+        (vec![named("absent"), ended(A)], true),
+        (vec![named("changed"), ended(A)], false),
+        (vec![changed(B), ended(A)], false),
+        (vec![Job::TurnEnded { author: A }, ended(A)], false),
+        (vec![Job::LookForCommits, ended(A)], false),
+    ] {
+        let told = format!("{then:?}");
+        let mut watch = Watch {
+            desk: world.desk.clone(),
+            store: world.store.clone(),
+            tell: Box::new(|_| {}),
+            seen: world.seen.clone(),
+            taken: HashMap::new(),
+            turns: HashMap::new(),
+            running: vec![A],
+            limits: None,
+            waiting: then.into_iter().map(Message::Job).collect(),
+        };
+        watch.turns.insert(
+            A.key,
+            Turn {
+                point: checkpoint::Point {
+                    id: "01".to_owned(),
+                    session: "s".to_owned(),
+                    agent: "cursor".to_owned(),
+                    cwd: world.root.clone(),
+                    prompt: "p".to_owned(),
+                    at_ms: 1,
+                },
+                census: Some(census.clone()),
+                commit: None,
+                git: None,
+                told_large: false,
+            },
+        );
+        assert_eq!(watch.is_looked_later(A), expected, "{told}");
+    }
+}
+
+#[test]
+fn what_commands_changed_is_found_however_fast_they_follow() {
+    let world = World::new();
+    for name in ["a", "b", "c"] {
+        world.write(name, "1\n");
+    }
+    world.turn("01", &[]);
+    for name in ["a", "b", "c"] {
+        world.write(name, "2\n");
+        world.watcher.tell(Job::CommandEnded { author: A });
+        world.watcher.tell(Job::Named {
+            path: world.root.join("d"),
+        });
+    }
+    world.done();
+    assert_eq!(
+        world.undone(),
+        [was("a", "1\n"), was("b", "1\n"), was("c", "1\n")]
+    );
+}
