@@ -12,6 +12,8 @@ const REST: Duration = Duration::from_millis(1);
 const AT_ONCE: Duration = Duration::from_micros(200);
 /// After this many such reads in a row it is a burst. A request and its answers are fewer.
 const BURST_READS: u32 = 8;
+/// A read that got this part of what it had room for, or more, is worth its wake-up.
+const MUCH: usize = 4;
 /// How much a pipe holds, where the system allows it: enough for what an agent writes during a rest.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1024 * 1024;
@@ -20,11 +22,11 @@ const PIPE_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct Pace {
     quick_reads: u32,
-    was_full: bool,
+    got_much: bool,
 }
 
 impl Pace {
-    /// Rests before the next read if this is a burst and the last read took all there was.
+    /// Rests before the next read if this is a burst and the last read got little.
     pub async fn rest(&self) {
         if self.is_resting() {
             tokio::time::sleep(REST).await;
@@ -32,7 +34,7 @@ impl Pace {
     }
 
     fn is_resting(&self) -> bool {
-        self.quick_reads >= BURST_READS && !self.was_full
+        self.quick_reads >= BURST_READS && !self.got_much
     }
 
     /// Notes a read: when it began, how much it got, and how much it had room for.
@@ -46,7 +48,7 @@ impl Pace {
         } else {
             0
         };
-        self.was_full = bytes == room;
+        self.got_much = bytes >= room / MUCH;
     }
 }
 
@@ -84,6 +86,10 @@ mod tests {
         assert!(
             !rests_after(&[&burst[..], &[(5, ROOM)]].concat()),
             "there is more in the pipe"
+        );
+        assert!(
+            !rests_after(&[&burst[..], &[(5, ROOM / 4)]].concat()),
+            "a rest would only keep a fast writer waiting"
         );
         assert!(
             rests_after(&[&burst[..], &[(5, ROOM), (5, 10)]].concat()),

@@ -16,7 +16,7 @@ use engine::agents::agent::STDERR_LINES;
 use engine::agents::launch::{Exit, Launch};
 
 use crate::family::{self, Family};
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 
 /// The most that is kept of an unfinished line of stderr.
 const RAW_LINE_BYTES: usize = 64 * 1024;
@@ -71,6 +71,7 @@ fn command(launch: &Launch, family: &Family) -> std::io::Result<Command> {
 /// Starts a command without input, with stdout and stderr in one pipe so that their order is preserved.
 pub fn spawn_merged(launch: &Launch, family: &Family) -> std::io::Result<(Child, Receiver)> {
     let (reader, writer) = std::io::pipe()?;
+    pace::widen(&reader);
     let mut command = command(launch, family)?;
     command
         .stdin(Stdio::null())
