@@ -25,7 +25,7 @@ function M.run(command, cwd, load)
       return
     end
     -- Only the end of what came can hold the answer to the last request.
-    tail = (tail .. data):sub(-4096)
+    tail = #data < 4096 and (tail .. data):sub(-4096) or data:sub(-4096)
     local id = tail:match('"id":(%d+),"result"[^\n]*\n$') or tail:match('"result":.*"id":(%d+)}\n$')
     if id then
       answered = tonumber(id) --[[@as integer]]

@@ -149,6 +149,19 @@ local function diff_ms(one)
   return best
 end
 
+---How long `cat` takes for the output of a command.
+---@param shell string
+---@return number ms
+local function cat_ms(shell)
+  local best = math.huge
+  for _ = 1, RUNS do
+    local started = vim.uv.hrtime()
+    vim.system({ "sh", "-c", shell .. " | cat >/dev/null" }):wait()
+    best = math.min(best, (vim.uv.hrtime() - started) / 1e6)
+  end
+  return best
+end
+
 ---@param ms number?
 ---@return string
 local function milliseconds(ms)
@@ -184,6 +197,13 @@ local COLUMNS = {
     7,
     function(f)
       return ratio(f.total_ms, f.plain and f.plain.total_ms)
+    end,
+  },
+  {
+    "a chunk",
+    7,
+    function(f)
+      return f.chunks and ("%.1f µs"):format(f.total_ms * 1000 / f.chunks) or ""
     end,
   },
   {
@@ -242,7 +262,8 @@ local COLUMNS = {
 local function row(text)
   local cells = {}
   for i, column in ipairs(COLUMNS) do
-    cells[i] = ("%" .. column[2] .. "s"):format(text(column))
+    local cell = text(column)
+    cells[i] = (" "):rep(column[2] - vim.fn.strdisplaywidth(cell)) .. cell
   end
   return table.concat(cells, " ")
 end
@@ -260,10 +281,13 @@ local function play(one)
     return run(one, "plugin")
   end)
   found.plugin.plain = found.baseline
+  for _, figures in pairs(found) do
+    figures.chunks = one.chunks
+  end
   if one.hunks then
     found.plugin.limit_ms, found.plugin.limit = diff_ms(one), "diff"
   elseif not one.chats then
-    local cat = pipe_ms(one)
+    local cat = one.shell and cat_ms(one.shell) or pipe_ms(one)
     found.plugin.limit_ms = cat
     if found.baseline then
       found.baseline.limit_ms = cat

@@ -12,6 +12,8 @@ local M = {}
 ---@field typed boolean? the file has unsaved text when it is changed
 ---@field chats integer? how many chats play it at once; the plain client has one
 ---@field alone boolean? the plain client has no such thing
+---@field chunks integer? how many chunks of text it has
+---@field shell string? a command whose output is shown; the limit is `cat` reading it
 
 local WORDS = vim.split(
   "the parser reads a `list` of items and **each** of them ends with a comma unless it is the last one of its kind",
@@ -33,6 +35,7 @@ end
 local function chunks()
   return {
     name = "20,000 chunks of text",
+    chunks = 20000,
     lines = 1000,
     scenario = {
       turns = {
@@ -266,7 +269,59 @@ local function shape(name, count, text, head)
     { chunks = { count = count, text = text, single_writes = true } },
     { text = "\nend\n" },
   }
-  return { name = name, lines = 2, scenario = { turns = { steps } } }
+  return { name = name, lines = 2, chunks = count, scenario = { turns = { steps } } }
+end
+
+---Chunks of a few words in lines of 300 characters, without an empty line.
+---@param thousands integer
+---@return bench.Scenario
+local function long_lines(thousands)
+  local lines = math.floor(thousands * 50)
+  local line = {
+    { chunks = { count = 19, text = "word **${n}** and ", single_writes = true } },
+    { text = "end\n" },
+  }
+  return {
+    name = ("%d,000 chunks, 300 a line"):format(thousands),
+    lines = lines,
+    chunks = math.floor(thousands * 1000),
+    scenario = { turns = { { { ["repeat"] = { times = lines, steps = line } } } } },
+  }
+end
+
+---A command that Neovim runs for the agent, with 20 MB of output.
+---@return bench.Scenario
+local function command_output()
+  local shell = "seq 1 2700000"
+  local call =
+    { sessionUpdate = "tool_call", toolCallId = "t", title = shell, kind = "execute", status = "in_progress" }
+  call.content = { { type = "terminal", terminalId = "term-1" } }
+  local terminal = { sessionId = "${session}", terminalId = "term-1" }
+  return {
+    name = "20 MB of a command's output",
+    lines = 3,
+    alone = true,
+    shell = shell,
+    scenario = {
+      turns = {
+        {
+          {
+            request = {
+              method = "terminal/create",
+              params = {
+                sessionId = "${session}",
+                command = "sh",
+                args = { "-c", shell },
+                outputByteLimit = 1024 * 1024,
+              },
+            },
+          },
+          { update = call },
+          { request = { method = "terminal/wait_for_exit", params = terminal } },
+        },
+      },
+    },
+  }
 end
 
 ---The shapes that text of agents has, each hard for some client: one paragraph without end, long lines without a blank one,
@@ -286,6 +341,8 @@ local function shapes()
   end
   return {
     shape("one paragraph, 20,000 chunks", 20000, "word **${n}** and "),
+    long_lines(20),
+    long_lines(100),
     shape("20,000 lines of 300 characters", 20000, line .. "\n"),
     shape("100,000 lines of 300 characters", 100000, line .. "\n"),
     shape("nested lists, 3,000 times six", 3000, table.concat(nested)),
@@ -320,6 +377,7 @@ function M.rest()
   return {
     tools(),
     cumulative(),
+    command_output(),
     long_line(),
     M.reload(),
     first_code(),
