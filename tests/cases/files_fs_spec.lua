@@ -258,6 +258,33 @@ T.case("a file that cannot be backed up is not written, and the agent gets an er
   T.eq(nvim:lua("return vim.bo.modified"), false)
 end)
 
+for _, copy in ipairs({ "auto", "yes", "no", "auto,breaksymlink,breakhardlink" }) do
+  T.case("links of an open file are kept with 'backupcopy' " .. copy, OPTS, function(nvim)
+    local link = { sessionId = "${session}", path = "${cwd}/link.txt", content = "through the link\n" }
+    local agent = T.agent({
+      profile = "plain",
+      turns = { { write("theirs\n") }, { { request = { method = "fs/write_text_file", params = link } } } },
+    })
+    nvim:use(agent)
+    assert(vim.uv.fs_link(nvim.work .. "/a.txt", nvim.work .. "/hard.txt"))
+    assert(vim.uv.fs_symlink("a.txt", nvim.work .. "/link.txt"))
+    nvim:cmd("set backupcopy=" .. copy)
+    nvim:cmd("edit a.txt")
+    nvim:prompt("write", { open = false })
+    nvim:wait_turns(1)
+    T.eq(get(nvim.work .. "/hard.txt"), "theirs\n")
+    nvim:cmd("bwipeout | edit link.txt")
+    nvim:prompt("write", { open = false })
+    nvim:wait_turns(2)
+    T.eq(get(nvim.work .. "/hard.txt"), "through the link\n")
+    T.eq(assert(vim.uv.fs_lstat(nvim.work .. "/link.txt")).type, "link")
+    T.eq(nvim:lua("return vim.o.backupcopy"), copy)
+    for _, answer in ipairs(agent:answers("fs/write_text_file")) do
+      T.eq(answer.error, nil)
+    end
+  end)
+end
+
 for _, how in ipairs({ "as it is", "without backups" }) do
   T.case("a full disk leaves the file and the buffer as they were: " .. how, OPTS, function(nvim)
     local dir = nvim.work .. "/small"

@@ -58,16 +58,19 @@ local function write_buffer(buf, eol, real, written)
     return nil, find.elsewhere(path)
   end
   local fix, end_of_line = bo.fixendofline, bo.endofline
-  local backup, skip = vim.o.writebackup, vim.o.backupskip
+  local backup, skip, copy = vim.o.writebackup, vim.o.backupskip, vim.go.backupcopy
   bo.fixendofline = false
   bo.endofline = eol
   vim.o.writebackup = true
   vim.o.backupskip = ""
+  -- The other values replace a link by a file.
+  vim.go.backupcopy = copy:find("yes", 1, true) and "yes" or "auto"
   local ok, why = pcall(vim.api.nvim_buf_call, buf, function()
     vim.cmd("silent noautocmd keepalt lockmarks write")
   end)
   vim.o.writebackup = backup
   vim.o.backupskip = skip
+  vim.go.backupcopy = copy
   bo.fixendofline = fix
   if not ok then
     bo.endofline = end_of_line
