@@ -181,13 +181,13 @@ M.agents = {
     command = { "pi-acp" },
     login_command = { "pi" },
     version_command = { "pi", "--version" },
-    install_hint = "npm install -g pi-acp @mariozechner/pi-coding-agent, then run `pi` and log in with /login",
+    install_hint = "npm install -g pi-acp @earendil-works/pi-coding-agent, then run `pi` and log in with /login",
   },
   ["fast-agent"] = {
     command = { "fast-agent-acp" },
-    login_command = { "fast-agent", "setup" },
-    version_command = { "fast-agent-acp", "--version" },
-    install_hint = "uv tool install fast-agent-acp, then set the key of a provider such as ANTHROPIC_API_KEY",
+    login_command = { "fast-agent", "model", "setup" },
+    version_command = { "fast-agent", "--version" },
+    install_hint = "uv tool install fast-agent-mcp, then set the key of a provider such as ANTHROPIC_API_KEY",
   },
 }
 
@@ -211,8 +211,8 @@ M.install_commands = {
   qoder = "npm install -g @qoder-ai/qodercli",
   kilo = "npm install -g @kilocode/cli",
   grok = "npm install -g @xai-official/grok",
-  pi = "npm install -g pi-acp @mariozechner/pi-coding-agent",
-  ["fast-agent"] = "uv tool install fast-agent-acp",
+  pi = "npm install -g pi-acp @earendil-works/pi-coding-agent",
+  ["fast-agent"] = "uv tool install fast-agent-mcp",
 }
 
 ---What to know about an agent before relying on it, for `:checkhealth` and the help.
@@ -239,9 +239,10 @@ M.notes = {
   qoder = "Needs a Qoder account.",
   kilo = "A fork of opencode: works with any provider's key, or a Kilo account.",
   grok = "Uses XAI_API_KEY if set.",
-  pi = "An adapter that runs `pi`, which must be on your PATH. Runs tools without asking.",
+  pi = "An adapter that runs `pi`, which must be on your PATH. Runs tools without asking. With pi's former package, "
+    .. "@mariozechner/pi-coding-agent, no chat starts.",
   ["fast-agent"] = 'Needs a model: `agents["fast-agent"].command = { "fast-agent-acp", "--model", "sonnet" }`. '
-    .. 'If it does not start: `uv tool install fast-agent-mcp`, and `{ "fast-agent", "acp", "--model", "sonnet" }`.',
+    .. "The package fast-agent-acp does not start; fast-agent-mcp has the same program.",
 }
 
 ---How to log in to an agent whose preset has no command for it.
