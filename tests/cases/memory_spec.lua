@@ -82,6 +82,26 @@ T.case("a conversation outlives Neovim, and the agent's replay shows nothing twi
   T.eq(kinds(nvim)[#before + 1], "user: go on")
 end)
 
+T.case("the sessions of an agent that cannot list them are listed, and loaded by id", function(nvim)
+  -- Gemini.
+  local cannot = { agentCapabilities = { sessionCapabilities = { list = vim.NIL, resume = vim.NIL } } }
+  nvim:use(T.agent({ profile = "plain", initialize = cannot, turns = { TURN } }))
+  nvim:prompt("fix the parser")
+  nvim:wait_turns(1)
+  local sessions = { { sessionId = "session-1", updates = HISTORY } }
+  local turns = { { { text = "And on." } } }
+  local agent = again(nvim, { profile = "plain", initialize = cannot, sessions = sessions, turns = turns })
+  local listed = later(nvim, "return agent.sessions(done)").value
+  T.eq({ #listed, listed[1].id, listed[1].source }, { 1, "session-1", "stored" })
+  nvim:cmd("CursorAgent load session-1")
+  nvim:wait_screen("The lexer is at fault.")
+  nvim:wait_state("idle")
+  T.eq(agent:received("session/load")[1].params.sessionId, "session-1")
+  nvim:prompt("go on")
+  nvim:wait_screen("And on.")
+  T.eq({ #agent:received("session/new"), #agent:received("session/list") }, { 0, 0 })
+end)
+
 T.case("a replay that begins long after the answer shows nothing twice, and no prompt is sent into it", function(nvim)
   nvim:use(T.agent({ turns = { TURN } }))
   nvim:prompt("fix the parser")
