@@ -195,7 +195,7 @@ for agent, tools in vim.spairs(TOOLS) do
       dir = child.dir,
       root = T.root,
       mark = { [require("harness.process").MARKER] = vim.fs.basename(child.dir) },
-      deadline = vim.uv.now() + 60000,
+      deadline = vim.uv.now() + 240000,
       case = {},
     })
     local ok, problem = pcall(function()

@@ -5,7 +5,7 @@ local uv = vim.uv
 
 -- As much as tests/real/install may take.
 local INSTALL_MS = 620000
-local START_MS = 40000
+local START_MS = 60000
 local TOKEN = "s3cret-of-the-server"
 
 local command ---@type string[]?
@@ -59,7 +59,7 @@ local function serve_model()
   end
 end
 
-local opts = { needs = install, needs_ms = INSTALL_MS, deadline_ms = 90000, width = 120 }
+local opts = { needs = install, needs_ms = INSTALL_MS, deadline_ms = 300000, width = 120 }
 
 T.case("qwen serve answers over WebSocket, with its token", opts, function(nvim)
   local model, close = serve_model()
