@@ -258,6 +258,6 @@ case("a branch that was pushed since the agents were listed is compared", {}, fu
   T.git(nvim.work, "commit", "--quiet", "--allow-empty", "-m", "the agent's")
   T.git(nvim.work, "push", "--quiet", "origin", "+HEAD:refs/heads/" .. branch)
   nvim:keys("c")
-  nvim:wait_message(branch .. " is checked out as it was here: it has commits of its own")
+  nvim:wait_message("checked out your local " .. branch .. ": it has commits of its own")
   T.git(nvim.work, "merge-base", "--is-ancestor", branch, "origin/kept")
 end, { files = { ["a.lua"] = "local a\n" } })
