@@ -235,7 +235,7 @@ M.subcommands = {
     end,
   },
   resume = {
-    desc = "Continue the last chat of this directory",
+    desc = "Continue the last chat in this directory",
     words = 0,
     run = function()
       return require("cursor_agent.chat.switch").resume()

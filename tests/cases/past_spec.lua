@@ -206,7 +206,7 @@ T.case(
 T.case("search fills the quickfix list, and <CR> there opens the chat at that place", { width = 120 }, function(nvim)
   earlier(nvim)
   nvim:keys(":CursorAgent search no such words<CR>")
-  nvim:wait_screen("“no such words” was not found in any stored conversation of this directory")
+  nvim:wait_screen("“no such words” was not found in any stored conversation in this directory")
   nvim:keys(":CursorAgent search THE LEXER<CR>")
   nvim:wait_screen("“THE LEXER” was not found in any stored conversation")
   nvim:keys(":CursorAgent search the lexer<CR>")

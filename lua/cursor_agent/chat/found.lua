@@ -128,7 +128,7 @@ function M.search(text, all)
     if not hits then
       return notify.notify(why or "the search failed", "error")
     elseif #hits == 0 then
-      local where = all and "" or " of this directory"
+      local where = all and "" or " in this directory"
       return notify.notify(("“%s” was not found in any stored conversation%s"):format(text, where))
     end
     local items = vim.tbl_map(function(hit)

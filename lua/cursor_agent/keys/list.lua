@@ -284,7 +284,7 @@ return {
   },
   {
     name = "resume",
-    desc = "Continue the last chat of this directory",
+    desc = "Continue the last chat in this directory",
     keys = { chat = { "gr" }, prompt = { "gr" }, global = { "." } },
   },
   {
