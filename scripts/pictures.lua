@@ -249,7 +249,7 @@ scenes.tour = {
     actor.press("]h", "next change")
     actor.pause(600)
     actor.press("<M-u>", "undo it")
-    actor.pause(1500)
+    actor.pause(3000)
   end,
 }
 
@@ -333,11 +333,11 @@ local function caption(key, text)
   vim.wo[caption_win].winhighlight = "NormalFloat:Normal,FloatBorder:DiagnosticWarn"
 end
 
----What a scene can do; each returns when it is done.
+---What a scene can do; each returns when it is done. Times are those of the film.
 local actor = {}
 
----@param ms integer
-function actor.pause(ms)
+---@param ms integer of real time
+local function sleep(ms)
   local co = coroutine.running()
   vim.defer_fn(function()
     assert(coroutine.resume(co))
@@ -345,18 +345,37 @@ function actor.pause(ms)
   coroutine.yield()
 end
 
+---Has a frame taken that is seen for this long.
+---@param ms integer
+local function shoot(ms)
+  vim.cmd.redraw()
+  -- The terminal draws a moment later.
+  sleep(60)
+  local frame = assert(vim.env.FRAME)
+  vim.fn.writefile({ tostring(ms) }, frame .. ".new")
+  assert(vim.uv.fs_rename(frame .. ".new", frame))
+  while vim.uv.fs_stat(frame) do
+    sleep(10)
+  end
+end
+
+---@param ms integer
+function actor.pause(ms)
+  shoot(ms)
+end
+
 ---@param condition fun(): any
 function actor.wait(condition)
   while not condition() do
-    actor.pause(100)
+    shoot(150)
   end
 end
 
 ---@param text string
 function actor.type(text)
-  for char in text:gmatch(".") do
-    vim.api.nvim_input(char == "<" and "<lt>" or char)
-    actor.pause(45)
+  for piece in text:gmatch("..?") do
+    vim.api.nvim_input((piece:gsub("<", "<lt>")))
+    shoot(100)
   end
   actor.pause(300)
 end
@@ -366,11 +385,15 @@ end
 function actor.press(key, text)
   if text then
     caption(key, text)
-    actor.pause(500)
+    actor.pause(600)
   end
   vim.api.nvim_input(key)
-  actor.pause(text and 900 or 150)
-  caption()
+  if text then
+    actor.pause(900)
+    caption()
+  else
+    sleep(150)
+  end
 end
 
 local function film()
