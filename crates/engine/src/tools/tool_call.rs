@@ -524,7 +524,11 @@ impl ToolCall {
             self.exit = result.exit;
         }
         self.rejected |= result.denied;
-        if !(result.parts.is_empty() || result.spare && !self.content.is_empty()) {
+        // A terminal the agent never told anything of shows nothing: zed's adapter for Codex sends one beside the output.
+        let shown = self.content.iter().any(
+            |content| !matches!(content, Content::Terminal { output, .. } if output.text().trim().is_empty()),
+        );
+        if !(result.parts.is_empty() || result.spare && shown) {
             self.result = result.parts;
             self.content.retain(|content| !is_reason(content));
         }

@@ -18,7 +18,8 @@ pub struct ToolResult {
 }
 
 /// Reads a raw output. Cursor's are `{content}` of a read, `{stdout, stderr, exitCode}` of a command,
-/// `{totalMatches, truncated}` of a search; an MCP tool's `content` is a list of blocks. Others are `{output}` or a text.
+/// `{totalMatches, truncated}` of a search; an MCP tool's `content` is a list of blocks. Others are `{output}`, Codex's
+/// `{aggregated_output, formatted_output}`, or a text.
 pub fn read(output: &Value) -> ToolResult {
     if let Some(text) = output.as_str() {
         return ToolResult {
@@ -66,11 +67,14 @@ pub fn read(output: &Value) -> ToolResult {
     }
     result.parts.extend(counted(output));
     if result.parts.is_empty() {
-        let spare = nonempty(text_of(
-            output.get("error").or_else(|| output.get("output")),
-        ));
-        result.spare = !spare.is_empty();
-        result.parts = spare;
+        let text = |key: &&str| text_of(output.get(*key));
+        let spare = ["error", "output", "aggregated_output", "formatted_output"];
+        result.parts = spare
+            .iter()
+            .map(text)
+            .find(|text| !text.is_empty())
+            .map_or_else(Vec::new, nonempty);
+        result.spare = !result.parts.is_empty();
     }
     result
 }
@@ -174,7 +178,7 @@ mod tests {
                 signal: None,
             })
         };
-        let table: [(Value, &[&str], Option<CommandExit>); 24] = [
+        let table: [(Value, &[&str], Option<CommandExit>); 26] = [
             (json!({ "content": "a\nb\n" }), &["a\nb\n"], None),
             (json!({ "content": "" }), &[], None),
             (
@@ -232,6 +236,16 @@ mod tests {
             ),
             (json!({ "error": "no such file" }), &["no such file"], None),
             (json!({ "output": "done", "metadata": {} }), &["done"], None),
+            (
+                json!({ "stdout": "", "aggregated_output": "all", "formatted_output": "all", "exit_code": 0 }),
+                &["all"],
+                exit(0),
+            ),
+            (
+                json!({ "aggregated_output": "", "formatted_output": "f" }),
+                &["f"],
+                None,
+            ),
             (json!("text"), &["text"], None),
             (json!({}), &[], None),
             (json!(null), &[], None),

@@ -386,6 +386,47 @@ fn nothing_is_lost_and_nothing_is_shown_twice_beside_other_content() {
 }
 
 #[test]
+fn an_output_is_shown_beside_a_terminal_that_shows_nothing() {
+    let terminal = json!([{ "type": "terminal", "terminalId": "other" }]);
+    for output in [
+        json!("one\ntwo\n"),
+        json!({ "output": "one\ntwo\n" }),
+        json!({ "formatted_output": "one\ntwo\n", "exit_code": 0 }),
+        json!({ "stdout": "", "stderr": "", "aggregated_output": "one\ntwo\n", "exit_code": 0 }),
+    ] {
+        let parts = [
+            json!({ "content": terminal }),
+            json!({ "rawOutput": output }),
+        ];
+        for order in [[0, 1], [1, 0]] {
+            let (mut world, key) = in_turn();
+            start(&mut world, "t", "`make`", "execute");
+            for at in order {
+                call(&mut world, "t", parts[at].clone());
+            }
+            call(&mut world, "t", json!({ "status": "completed" }));
+            assert_eq!(
+                texts_of(&world.tool(key)).concat(),
+                "one\ntwo\n",
+                "{output} {order:?}"
+            );
+        }
+    }
+    // A terminal that says it itself.
+    let (mut world, key) = in_turn();
+    start(&mut world, "t", "`make`", "execute");
+    call(&mut world, "t", json!({ "content": terminal }));
+    let told = json!({ "terminal_output": { "terminal_id": "other", "data": "one\ntwo\n" } });
+    call(&mut world, "t", json!({ "_meta": told }));
+    call(
+        &mut world,
+        "t",
+        json!({ "status": "completed", "rawOutput": "one\ntwo\n" }),
+    );
+    assert_eq!(texts_of(&world.tool(key)), ["one\ntwo\n"]);
+}
+
+#[test]
 fn a_terminal_of_ours_shows_its_output_once() {
     let (mut world, key) = in_turn();
     let made = world.call(
