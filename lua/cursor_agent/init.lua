@@ -36,8 +36,8 @@
 --                models, options), follow_agent
 --   picker/      a list to choose from: telescope, fzf, snacks, mini, or `vim.ui.select`; shared is common to all of
 --                them
---   prompt/      the prompt: bar (around it: the line above, the placeholder, the height), context and sources (what
---                `@` names), symbols, listing (files), unsaved, limit (how much is attached), clipboard, dropped,
+--   prompt/      the prompt: bar (around it: the line above, the placeholder, the height), edge (the right side of
+--                its frame), context and sources (what `@` names), symbols, listing (files), unsaved, limit (how much is attached), clipboard, dropped,
 --                paste (its label, and what is large), reusable, slash, submit, sending, queue, draft (when it is
 --                saved), history
 --   completion/  `/` and `@` in the prompt: items, companions; blink and cmp are the sources for these plugins

@@ -647,6 +647,92 @@ T.case("the prompt has a frame that shows the keys that work now, as many as fit
   )
 end)
 
+---The rows between the top and the bottom of the prompt's frame, from its left side on.
+---@param nvim harness.Child
+---@return string[]
+local function frame_rows(nvim)
+  local rows, inside = {}, false
+  for _, line in ipairs(nvim:screen()) do
+    if line:find("╰", 1, true) then
+      return rows
+    elseif inside then
+      rows[#rows + 1] = line:match("││.*$") or line
+    end
+    inside = inside or line:find("╭ Ask", 1, true) ~= nil
+  end
+  return rows
+end
+
+---Waits until each row of the frame has both its sides, or ends like this.
+---@param nvim harness.Child
+---@param count integer
+---@param full? table<integer, string> rows whose text fills them, by their ends
+local function wait_framed(nvim, count, full)
+  nvim:wait(function()
+    local rows = frame_rows(nvim)
+    for i, row in ipairs(rows) do
+      if not vim.endswith(row, full and full[i] or "│") then
+        return false
+      end
+    end
+    return #rows == count
+  end, ("%d rows with a frame around them"):format(count))
+end
+
+T.case("the frame has a right side, whatever is in the prompt, and hides no text", OPTS, function(nvim)
+  start(nvim, { { { text = "Working." }, { wait_cancel = true } } })
+  wait_framed(nvim, 4)
+  nvim:keys(
+    "a first line that is long enough to be shown in three rows of the prompt, where the last one has no more than these few words"
+  )
+  wait_framed(nvim, 4)
+  -- A line that begins moves the empty rows down, and scrolls nothing.
+  nvim:keys("<CR>two<Esc>oend")
+  wait_framed(nvim, 5)
+  nvim:wait_screen("││ a first line")
+  local cells = nvim:lua("local info = vim.fn.getwininfo(vim.fn.win_getid())[1]; return info.width - info.textoff")
+  nvim:keys(("<Esc>Gcc%sEND"):format(("x"):rep(cells - 3)))
+  wait_framed(nvim, 5, { [5] = "xEND" })
+  nvim:keys(("<Esc>ggdGi%s"):format(("漢"):rep(cells)))
+  nvim:wait(function()
+    return table.concat(frame_rows(nvim)):gsub("[^漢]", "") == ("漢"):rep(cells)
+  end, "all of the wide characters")
+  for _ = 1, 30 do
+    nvim:keys("<CR>")
+  end
+  nvim:lua("vim.wait(20)")
+  T.eq(#frame_rows(nvim), nvim:lua("return require('cursor_agent.config').get().window.prompt_max_height"))
+  nvim:keys("<Esc>ggdG")
+  wait_framed(nvim, 4)
+  -- Other widths, other windows.
+  nvim:keys(":vertical resize 30<CR>")
+  wait_framed(nvim, 4)
+  nvim:wait_screen("││ Ask  ")
+  nvim:keys(":set winbar=%f<CR>")
+  wait_framed(nvim, 5)
+  nvim:keys(":set winbar=<CR>")
+  wait_framed(nvim, 4)
+  nvim:keys(":CursorAgent context<CR>")
+  wait_framed(nvim, 5)
+  nvim:wait_screen("││ @src/parser.lua ×")
+  nvim:keys("igo<C-s>")
+  nvim:wait_screen("Working.")
+  wait_framed(nvim, 4)
+end)
+
+T.case("without a statusline at the bottom the frame has one top, with the keys", OPTS, function(nvim)
+  nvim:cmd("set laststatus=0")
+  start(nvim, {})
+  nvim:wait_screen("── <C-s> send")
+  local tops = 0
+  for _, line in ipairs(nvim:screen()) do
+    tops = tops + (line:find("╭ Ask test ─", 1, true) and 1 or 0)
+  end
+  T.eq(tops, 1)
+  nvim:cmd("set laststatus=2")
+  nvim:wait_screen("╰ <C-s> send")
+end)
+
 T.case("with one statusline for all windows the frame's top is above the prompt", OPTS, function(nvim)
   nvim:cmd("set laststatus=3")
   start(nvim, {})

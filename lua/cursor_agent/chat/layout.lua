@@ -413,9 +413,12 @@ vim.api.nvim_create_autocmd("WinResized", {
 
 vim.api.nvim_create_autocmd("OptionSet", {
   group = GROUP,
-  pattern = "laststatus",
+  pattern = { "laststatus", "winbar" },
   desc = "cursor-agent: draw the frame of the prompt",
   callback = function()
+    if vim.v.option_type ~= "global" then
+      return
+    end
     for _, chat in ipairs(chats.all()) do
       for kind, buf in pairs({ chat = chat.buf, prompt = chat.prompt.buf }) do
         for _, win in ipairs(vim.fn.win_findbuf(buf)) do

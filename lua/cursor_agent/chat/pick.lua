@@ -372,7 +372,10 @@ function M.add_context()
     notify.report(nil, why)
     return
   end
-  if not item and path ~= "" then
+  if not item and vim.bo.buftype ~= "" then
+    -- From the chat, say: the file beside it.
+    item = context.resolve("buffer", chat.cwd)
+  elseif not item and path ~= "" then
     item = context.file(path, chat.cwd)
   end
   if not item then

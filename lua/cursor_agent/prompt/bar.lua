@@ -5,6 +5,7 @@ local chats = require("cursor_agent.chat.registry")
 local config = require("cursor_agent.config")
 local conflicts = require("cursor_agent.files.conflicts")
 local context = require("cursor_agent.prompt.context")
+local edge = require("cursor_agent.prompt.edge")
 local events = require("cursor_agent.bridge.events")
 local format = require("cursor_agent.render.format")
 local keys = require("cursor_agent.keys")
@@ -25,6 +26,12 @@ local NS = vim.api.nvim_create_namespace("cursor_agent_prompt")
 ---Whether the window above the prompt draws the top of its frame, in its statusline.
 ---@return boolean
 local function has_top()
+  return vim.o.laststatus ~= 3
+end
+
+---Whether the prompt has a statusline for the bottom of its frame. With 'laststatus' 0 only windows above others have one.
+---@return boolean
+local function has_bottom()
   return vim.o.laststatus == 1 or vim.o.laststatus == 2
 end
 
@@ -78,7 +85,7 @@ function Prompt:compose_bar()
     end
   end
   local queued = self.chat.status.queued or 0
-  if queued > 0 and not has_top() then
+  if queued > 0 and not has_bottom() then
     parts[#parts + 1] = ("%%#CursorAgentQueued#queued %d"):format(queued)
   end
   -- If space is short, cut the end, not the beginning.
@@ -150,7 +157,7 @@ function M.top()
   -- A corner, "Ask" and spaces on the left; a line and a corner on the right.
   local room = vim.api.nvim_win_get_width(0) - format.width(agent) - 9
   local about = title and room > 12 and (" %s "):format(format.first_line(title, room - 4)) or ""
-  if vim.o.laststatus == 3 then
+  if not has_bottom() then
     local hints = M.hints(chat, room - 4)
     about = hints ~= "" and (" %s "):format(hints) or ""
   end
@@ -215,11 +222,14 @@ end
 ---@return string
 function M.winbar()
   local chat = drawn()
-  local bar = chat and chat.prompt.bar or ""
-  if chat and bar ~= "" then
-    return BORDER .. chat.transcript.context.icons.gutter .. bar .. BORDER
+  if not chat then
+    return ""
   end
-  return chat and (has_top() and BORDER .. chat.transcript.context.icons.gutter or M.top()) or ""
+  local bar, gutter = chat.prompt.bar, BORDER .. chat.transcript.context.icons.gutter
+  if bar == "" and not has_top() then
+    return M.top()
+  end
+  return ("%s%s%%=%s"):format(gutter, bar, gutter)
 end
 
 ---A click on an attachment's remove sign.
@@ -263,7 +273,9 @@ function Prompt:fit(win)
   end
   local bar = (self.bar ~= "" or vim.go.winbar ~= "" or not has_top()) and 1 or 0
   local height = vim.api.nvim_win_get_height(win)
-  local rows = vim.api.nvim_win_text_height(win, {}).all + bar
+  -- Without the empty rows of the frame below the text.
+  local last = vim.api.nvim_buf_line_count(self.buf) - 1
+  local rows = vim.api.nvim_win_text_height(win, { end_row = last }).all + bar
   local most = math.min(options.prompt_max_height, height + vim.api.nvim_win_get_height(chat_win) - 4)
   local wanted = math.max(math.min(rows, most), math.min(options.prompt_height + bar, most), 1)
   if wanted ~= height then
@@ -273,6 +285,13 @@ function Prompt:fit(win)
       self.chat.transcript.tail:go(chat_win)
     end
   end
+  if rows <= wanted and vim.fn.line("w0", win) > 1 then
+    -- It was scrolled before it became tall enough.
+    vim.api.nvim_win_call(win, function()
+      vim.fn.winrestview({ topline = 1, skipcol = 0 })
+    end)
+  end
+  edge.refresh(self.buf)
 end
 
 ---The placeholder of an empty prompt, as much of it as fits.
@@ -284,12 +303,18 @@ function Prompt:placeholder()
     local info = vim.fn.getwininfo(win)[1]
     room = math.min(room, info.width - info.textoff)
   end
-  local words = "Ask, or type / for commands and @ for files"
+  local choices = { "Ask, or type / for commands and @ for files", "Ask, / for commands, @ for files", "Ask" }
   -- A background subagent's question does not hold a prompt back.
   if self.chat.status.turn_started_ms then
-    words = "Next prompt, queued until the turn ends"
+    choices = { "Next prompt, queued until the turn ends", "Queued until the turn ends", "Queued" }
   end
-  return format.width(words) <= room and words or ""
+  for _, words in ipairs(choices) do
+    -- The last column is the frame's.
+    if format.width(words) < room then
+      return words
+    end
+  end
+  return ""
 end
 
 ---Updates what is drawn around the text.
