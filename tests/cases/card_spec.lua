@@ -191,6 +191,36 @@ T.case("the footer shows the keys that work here and now", { width = 120, height
   nvim:wait_screen("gd more")
 end)
 
+T.case("the footer follows the mode, and what the user has mapped", { width = 200, height = 30 }, function(nvim)
+  nvim:use(T.agent({ turns = { { asks("ls") } } }), {
+    keymaps = { waiting = { accept = { "<F5>", "<M-y>" } }, prompt = { decisions = "<F6>" }, global = "<Leader>a" },
+  })
+  nvim:lua("vim.keymap.set('x', '<F9>', '<Plug>(cursor-agent-reject)')")
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  nvim:keys("go<C-s>some words")
+  nvim:wait_screen("<F5> allow · <M-n> reject · :CursorAgent decisions")
+  nvim:keys("<Esc>")
+  nvim:wait_screen("<F5> allow · <M-n> reject · <F6> more")
+  -- In Visual mode the key that enters the card is not mapped.
+  nvim:keys("v")
+  nvim:wait_screen("<F5> allow · <F9> reject · :CursorAgent decisions")
+  nvim:keys("<C-g>")
+  nvim:wait_screen("── :CursorAgent decisions ╯")
+  nvim:keys("<Esc>R")
+  nvim:wait_screen("<F5> allow · <M-n> reject · :CursorAgent decisions")
+  nvim:keys("<Esc>")
+  nvim:wait_screen("<F6> more")
+  nvim:keys("<C-w>h")
+  nvim:wait_screen("<F5> allow · <M-n> reject · <Leader>ad more")
+  nvim:cmd("terminal cat")
+  nvim:keys("i")
+  nvim:wait("vim.fn.mode() == 't'", "the terminal")
+  nvim:wait_screen("── :CursorAgent decisions ╯")
+  nvim:keys("<C-\\><C-n>")
+  nvim:wait_screen("<F5> allow · <M-n> reject")
+end)
+
 T.case("another chat that asks is named, also where the column is narrow", { width = 80, height = 30 }, function(nvim)
   local agent = T.agent({
     turns = { { { update = { sessionUpdate = "session_info_update", title = "Fix the parser" } }, asks("ls") } },

@@ -38,6 +38,7 @@ local foot ---@type { keys: cursor_agent.render.Block, left: integer }? what sta
 local lifted ---@type { win: integer, tail: cursor_agent.Tail }? the chat that makes room for it
 local from ---@type cursor_agent.decide.Origin? where the user was when the card was entered
 local note ---@type string? said to the user until the next key
+local footed_in ---@type string? the mode whose keys it names
 local moving = false ---@type boolean windows are being opened or closed by this file
 
 ---Called when the user closed the card with a window command.
@@ -146,6 +147,7 @@ end
 local function configs(place, card)
   local style = frame.border()
   local footer = not M.has_focus() and card.footer
+  footed_in = frame.mode()
   local outer = {
     relative = "editor",
     row = place.row,
@@ -432,10 +434,9 @@ vim.api.nvim_create_autocmd({ "VimResized", "WinResized", "TabEnter", "CmdwinLea
 
 vim.api.nvim_create_autocmd("ModeChanged", {
   group = GROUP,
-  pattern = { "*:i*", "i*:*" },
   desc = "cursor-agent: show the keys that work in this mode",
   callback = function()
-    if shown and not M.has_focus() then
+    if shown and not M.has_focus() and footed_in ~= frame.mode() then
       redraw_soon()
     end
   end,

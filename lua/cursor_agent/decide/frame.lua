@@ -28,18 +28,30 @@ function M.hints(kind, list)
   return hints
 end
 
+---Modes as mappings name them, by their first character. The others, such as a pending operator, lead back to Normal mode.
+local MODES = { i = "i", R = "i", v = "x", V = "x", ["\22"] = "x", s = "s", S = "s", ["\19"] = "s", t = "t" }
+
 ---The current mode, as mappings name it.
----@return "n"|"i"|"x"
-local function typing_mode()
-  local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
-  return mode == "i" and "i" or mode:find("[vV\22]") and "x" or "n"
+---@return "n"|"i"|"x"|"s"|"t"
+function M.mode()
+  return MODES[vim.api.nvim_get_mode().mode:sub(1, 1)] or "n"
+end
+
+---The key of an action in a kind of buffer, if it works in the current mode.
+---@param name string
+---@param kind cursor_agent.BufferKind
+---@return string?
+local function working_key(name, kind)
+  local keymaps = require("cursor_agent.keys")
+  local modes = keymaps.modes(keymaps.action(name), kind)
+  return vim.list_contains(modes, M.mode()) and keymaps.key(name, kind) or nil
 end
 
 ---The key the user has bound to something, in the current mode.
 ---@param plug string
 ---@return string?
 local function bound_key(plug)
-  for _, map in ipairs(vim.api.nvim_get_keymap(typing_mode())) do
+  for _, map in ipairs(vim.api.nvim_get_keymap(M.mode())) do
     if map.rhs == plug then
       local raw = map.lhsraw or map.lhs --[[@as string]]
       local leader = vim.g.mapleader or "\\"
@@ -63,12 +75,10 @@ local VERDICTS = {
 ---How to enter the card from the current window: a key or a command.
 ---@return string
 local function way_in()
-  local keymaps = require("cursor_agent.keys")
   local kind = vim.b.cursor_agent_kind ---@type cursor_agent.BufferKind?
-  local typing = typing_mode() == "i"
-  local key = not typing and kind and keymaps.key("decisions", kind)
+  local key = kind and working_key("decisions", kind)
     or bound_key("<Plug>(cursor-agent-decisions)")
-    or not typing and keymaps.key("decisions", "global")
+    or working_key("decisions", "global")
   return key and key .. " more" or ":CursorAgent decisions"
 end
 
@@ -76,11 +86,10 @@ end
 ---@param decision cursor_agent.Decision
 ---@return string[] most important first
 function M.reminder(decision)
-  local keymaps = require("cursor_agent.keys")
   local words = {} ---@type string[]
   local does = VERDICTS[decision.kind] or VERDICTS.question
   for _, verdict in ipairs({ "accept", "reject" }) do
-    local key = bound_key(("<Plug>(cursor-agent-%s)"):format(verdict)) or keymaps.key(verdict, "waiting")
+    local key = bound_key(("<Plug>(cursor-agent-%s)"):format(verdict)) or working_key(verdict, "waiting")
     if key then
       words[#words + 1] = ("%s %s"):format(key, does[verdict])
     end
