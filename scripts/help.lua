@@ -152,9 +152,12 @@ function make.mappings()
     out[#out + 1] = tagged("", ("<Plug>(cursor-agent-%s)"):format(action.name))
     out[#out + 1] = wrap(action.desc .. ".", "        ")
     local keys = {}
+    if action.shared then
+      keys[1] = table.concat(action.keys.chat, " ") .. " in every window of the plugin"
+    end
     for _, kind in ipairs(BUFFERS) do
-      local own = action.keys and action.keys[kind]
-      if own then
+      local own = action.keys and (not action.shared or kind == "global") and action.keys[kind]
+      if own and #own > 0 then
         keys[#keys + 1] = ("%s %s"):format(kind, table.concat(own, " "))
       end
     end

@@ -411,3 +411,75 @@ T.case("a key means the same in chat and prompt", FILES, function(nvim)
     nvim:wait("vim.bo.filetype == 'cursoragent-prompt'", "the prompt")
   end
 end)
+
+T.case(
+  "a key means the same in a card, a plan, the todos, the log, the changes and every other window",
+  FILES,
+  function(nvim)
+    local plan = {
+      method = "cursor/create_plan",
+      params = { toolCallId = "c", name = "A plan", overview = "See https://example.org/plan", plan = "1. Look.\n" },
+    }
+    local call = { toolCallId = "one", title = "`curl https://example.org/card`", kind = "execute", status = "pending" }
+    local agent = T.agent({
+      turns = { { { permission = { toolCall = call } }, { request = plan, wait = true }, { wait_cancel = true } } },
+    })
+    nvim:use(agent)
+    nvim:lua("vim.ui.open = function(what) _G.opened = what end")
+    nvim:cmd("edit a.lua")
+    nvim:cmd("CursorAgent")
+    nvim:wait_state("idle")
+    nvim:keys("go<C-s>")
+    nvim:wait_screen("$ curl")
+    nvim:keys("next<C-s><Esc>")
+    nvim:wait("require('cursor_agent.chat.registry').current().status.queued == 1", "a queue")
+
+    local expected = {} ---@type table<string, string>
+    for _, key in ipairs({ "gx", "gQ", "gO", "gn", "gc", "gh", "gl", "g?" }) do
+      expected[key] = meaning(nvim, key)
+      T.contains(expected[key], "cursor-agent: ", key)
+    end
+    ---@param where string
+    ---@param waits string an expression that is true there
+    local function check(where, waits)
+      nvim:wait(waits, where)
+      for key, means in pairs(expected) do
+        T.eq(meaning(nvim, key), means, key .. " in " .. where)
+      end
+      T.eq(meaning(nvim, "gq"), "", "formatting is Neovim's")
+      nvim:keys("gQ")
+      nvim:wait("vim.bo.filetype == 'cursoragent-queue'", "the queue, from " .. where)
+      nvim:keys("q")
+      nvim:wait("vim.bo.filetype ~= 'cursoragent-queue'", "the queue to be closed")
+    end
+    nvim:keys("gd")
+    check("the card", "vim.bo.filetype == 'cursoragent-decision'")
+    nvim:keys(":CursorAgent decisions<CR>")
+    nvim:wait("vim.bo.filetype == 'cursoragent-decision'", "the card")
+    nvim:wait_card()
+    nvim:keys("gg0fhgx")
+    nvim:wait("_G.opened == 'https://example.org/card'", "the address in the card")
+    nvim:keys("a")
+    nvim:wait_screen("proposes a plan")
+    nvim:cmd("CursorAgent decisions")
+    check("the plan", "vim.bo.filetype == 'markdown'")
+    nvim:cmd("CursorAgent decisions")
+    nvim:wait("vim.bo.filetype == 'markdown'", "the plan")
+    nvim:keys("/https<CR>gx")
+    nvim:wait("_G.opened == 'https://example.org/plan'", "the address in the plan")
+    nvim:cmd("wincmd p")
+    nvim:cmd("CursorAgent log")
+    check("the log", "vim.b.cursor_agent_kind == 'log'")
+    nvim:cmd("CursorAgent mcp")
+    check("the MCP servers", "vim.b.cursor_agent_kind == 'mcp'")
+    -- The others have theirs from the same table.
+    for _, kind in ipairs({ "conflict", "plan-card", "todos", "reader", "subagent", "review", "cloud", "question" }) do
+      nvim:cmd("enew")
+      nvim:lua("require('cursor_agent.keys').map(0, ...)", kind)
+      for key, means in pairs(expected) do
+        local own = kind == "question" and key == "gx" and "cursor-agent: Open the page" or means
+        T.eq(meaning(nvim, key), own, key .. " in " .. kind)
+      end
+    end
+  end
+)

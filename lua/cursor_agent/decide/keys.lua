@@ -136,7 +136,13 @@ local KEYS = {
   ["question-cancel"] = function(decision)
     return M.queue.answer(decision.id, { cancel = true })
   end,
-  ["open-address"] = function(decision)
+  ["open-address"] = function(decision, lhs)
+    if not decision.url and lhs:sub(1, 1) == "g" then
+      local chat = require("cursor_agent.chat.registry").get(decision.key)
+      if chat then
+        return require("cursor_agent.chat.links").open_outside(chat)
+      end
+    end
     return question.open_address(decision, answering(decision))
   end,
   ["conflict-mine"] = function(decision)

@@ -38,6 +38,26 @@ local function words(keys)
   return digits and ("%s-%s"):format(keys[1], keys[#keys]) or table.concat(keys, " ")
 end
 
+---The actions of a kind of buffer in the order they are listed. Where they are few, those of every window come last, or
+---are left out.
+---@param kind cursor_agent.BufferKind
+---@param is_here boolean it is the kind of the current window
+---@return cursor_agent.Action[]
+local function actions_of(kind, is_here)
+  if kind == "chat" or kind == "prompt" or kind == "global" then
+    return list
+  end
+  local own, shared = {}, {} ---@type cursor_agent.Action[], cursor_agent.Action[]
+  for _, action in ipairs(list) do
+    if not action.shared then
+      own[#own + 1] = action
+    elseif is_here then
+      table.insert(shared, action.name == "help" and 1 or #shared + 1, action)
+    end
+  end
+  return vim.list_extend(own, shared)
+end
+
 ---@class (exact) cursor_agent.help.Mark
 ---@field bytes integer of the line's beginning
 ---@field hl string
@@ -63,7 +83,7 @@ function M.lines(kind)
     end
     lines[#lines + 1] = " " .. section.title
     marks[#lines] = { bytes = 1 + #section.title, hl = "CursorAgentHelpTitle" }
-    for _, action in ipairs(list) do
+    for _, action in ipairs(actions_of(section.kind, section.kind == kind)) do
       local keys = keymaps.keys(action, section.kind)
       if #keys > 0 then
         local modes = keymaps.modes(action, section.kind)

@@ -7,6 +7,7 @@
 ---@field desc string
 ---@field keys? table<cursor_agent.BufferKind, string[]> its keys unless `keymaps` says otherwise; "waiting": in every buffer while a
 ---decision is on the screen; "global": in every buffer, after the prefix `keymaps.global`
+---@field shared? boolean its keys are the same in every buffer of the plugin
 ---@field modes? table<cursor_agent.BufferKind, string[]> where they work; default Normal mode
 ---@field expr? fun(lhs: string): boolean|string whether the key triggers this action here; or the keys it stands for
 ---@field interrupts? boolean its key is CTRL-C, which interrupts a busy Neovim and with it any `<Cmd>` that the key stands for
@@ -40,6 +41,36 @@ local function on_last_row()
   end
   local upto, all = rows_of_line()
   return upto == all or "<Cmd>normal! gj<CR>"
+end
+
+local EVERYWHERE = {
+  "chat",
+  "prompt",
+  "queue",
+  "permission",
+  "question",
+  "conflict",
+  "plan-card",
+  "plan",
+  "todos",
+  "log",
+  "reader",
+  "subagent",
+  "review",
+  "mcp",
+  "cloud",
+}
+
+---The same key in every buffer of the plugin.
+---@param lhs string
+---@param more? table<cursor_agent.BufferKind, string[]>
+---@return table<cursor_agent.BufferKind, string[]>
+local function everywhere(lhs, more)
+  local keys = {} ---@type table<cursor_agent.BufferKind, string[]>
+  for _, kind in ipairs(EVERYWHERE) do
+    keys[kind] = { lhs }
+  end
+  return vim.tbl_extend("force", keys, more or {})
 end
 
 ---In the order `g?` lists them.
@@ -97,7 +128,8 @@ return {
   {
     name = "open-outside",
     desc = "Open the image, file or link under the cursor outside Neovim",
-    keys = { chat = { "gx" }, prompt = { "gx" }, reader = { "gx" }, subagent = { "gx" } },
+    keys = everywhere("gx", { question = {} }),
+    shared = true,
   },
   {
     name = "file",
@@ -206,12 +238,14 @@ return {
   {
     name = "option",
     desc = "Choose one of the agent's options",
-    keys = { chat = { "gO" }, prompt = { "gO" }, subagent = { "gO" } },
+    keys = everywhere("gO"),
+    shared = true,
   },
   {
     name = "queue",
     desc = "List the queued prompts",
-    keys = { chat = { "gQ" }, prompt = { "gQ" }, subagent = { "gQ" } },
+    keys = everywhere("gQ"),
+    shared = true,
   },
   {
     name = "accept",
@@ -233,7 +267,8 @@ return {
   {
     name = "todos",
     desc = "Show or hide the todos",
-    keys = { chat = { "gl" }, prompt = { "gl" }, subagent = { "gl" }, global = { "t" } },
+    keys = everywhere("gl", { global = { "t" } }),
+    shared = true,
   },
   {
     name = "toggle",
@@ -252,7 +287,8 @@ return {
   {
     name = "new",
     desc = "Start a new chat",
-    keys = { chat = { "gn" }, prompt = { "gn" }, subagent = { "gn" }, global = { "N" } },
+    keys = everywhere("gn", { global = { "N" } }),
+    shared = true,
   },
   {
     name = "prompt",
@@ -275,7 +311,8 @@ return {
   {
     name = "sessions",
     desc = "List the chats, live and past, and switch to one",
-    keys = { chat = { "gc" }, prompt = { "gc" }, subagent = { "gc" }, global = { "c" } },
+    keys = everywhere("gc", { global = { "c" } }),
+    shared = true,
   },
   {
     name = "next-waiting",
@@ -557,7 +594,8 @@ return {
   {
     name = "review",
     desc = "List the undecided changes for review",
-    keys = { chat = { "gh" }, prompt = { "gh" }, subagent = { "gh" }, global = { "r" } },
+    keys = everywhere("gh", { global = { "r" } }),
+    shared = true,
   },
   {
     name = "checkpoints",
@@ -730,22 +768,7 @@ return {
   {
     name = "help",
     desc = "List the keys",
-    keys = {
-      chat = { "g?" },
-      prompt = { "g?" },
-      queue = { "g?" },
-      permission = { "g?" },
-      question = { "g?" },
-      conflict = { "g?" },
-      plan = { "g?" },
-      ["plan-card"] = { "g?" },
-      todos = { "g?" },
-      log = { "g?" },
-      reader = { "g?" },
-      subagent = { "g?" },
-      review = { "g?" },
-      mcp = { "g?" },
-      cloud = { "g?" },
-    },
+    keys = everywhere("g?"),
+    shared = true,
   },
 }
