@@ -22,7 +22,7 @@
 --                painter budgets the time; guard and parsers decide which text is safe to parse
 --   keys/        list has all actions and their keys; global has those after a prefix, help is `g?`
 --   window/      code is the user's window, scratch has buffers to read, terminal; quiet opens and closes windows
---                without moving others
+--                without moving others; words is what a window is called
 --   files/       text between agent, buffer and disk: serve (served, reply, put), changed and watch for the disk
 --                (loaded, find, regular, write_guard), merge, conflicts and how they are resolved (resolve,
 --                difference); private files, store is what persists across restarts
@@ -31,7 +31,7 @@
 --                past, found, manage, export, welcome; folds, entry_folds, regions (for markdown plugins), namespaces,
 --                redraw, tail (stays at the end, and how often it is drawn in a flood); its windows: layout (where and
 --                how large), dress (their options), foreign (other buffers opened in them), winbar (the line above,
---                with the spinner's speed), statusline, progress; its keys: links, places (paths and lines in a text),
+--                with the spinner's speed), statusline, tabline, progress; its keys: links, places (paths and lines in a text),
 --                outside (what may be opened outside Neovim), jump, code, output, subagent, image, pick (modes,
 --                models, options), follow_agent
 --   picker/      a list to choose from: telescope, fzf, snacks, mini, or `vim.ui.select`; shared is common to all of

@@ -48,6 +48,7 @@ on("chat started", "cursor_agent.chat.mksession", "setup")
 on("chat started", "cursor_agent.chat.foreign", "setup")
 on("chat started", "cursor_agent.agents.approval", "tell_once")
 on("chat started", "cursor_agent.chat.welcome", "on_started")
+on("chat started", "cursor_agent.chat.tabline", "setup")
 
 -- A second chat exists: cards now say which chat asks.
 on("another chat", "cursor_agent.decide", "redraw")

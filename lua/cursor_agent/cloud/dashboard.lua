@@ -640,6 +640,7 @@ function M.open()
   else
     vim.cmd("tab sbuffer " .. buf)
     win = vim.api.nvim_get_current_win()
+    require("cursor_agent.chat.tabline").setup()
     local options = {
       number = false,
       relativenumber = false,

@@ -138,10 +138,8 @@ local KEYS = {
   end,
   ["open-address"] = function(decision, lhs)
     if not decision.url and lhs:sub(1, 1) == "g" then
-      local chat = require("cursor_agent.chat.registry").get(decision.key)
-      if chat then
-        return require("cursor_agent.chat.links").open_outside(chat)
-      end
+      require("cursor_agent.keys").run("open-outside", lhs)
+      return true
     end
     return question.open_address(decision, answering(decision))
   end,

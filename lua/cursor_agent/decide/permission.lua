@@ -440,6 +440,7 @@ function M.details(decision)
   }) do
     vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
   end
+  require("cursor_agent.window.words").label(win)
   require("cursor_agent.keys").map(buf, "permission")
   return buf
 end

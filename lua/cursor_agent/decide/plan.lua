@@ -368,6 +368,7 @@ function M.open(decision)
   end
   local keyed ---@type boolean
   win, keyed = open_window(buf, title, hints)
+  require("cursor_agent.window.words").label(win)
   local bar = {} ---@type string[]
   for _, hint in ipairs(hints) do
     bar[#bar + 1] = ("%%#CursorAgentKey# %s%%#CursorAgentKeyText# %s"):format(escape(hint.key), escape(hint.text))

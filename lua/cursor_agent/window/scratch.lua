@@ -6,6 +6,7 @@ local buffer_names = require("cursor_agent.bridge.buffer_names")
 local notify = require("cursor_agent.notify")
 local parsers = require("cursor_agent.colour.parsers")
 local window = require("cursor_agent.window.quiet")
+local words = require("cursor_agent.window.words")
 
 local M = {}
 
@@ -142,7 +143,9 @@ function M.show(buf, chat)
   local chat_win = chat and window.showing(chat.buf)[1]
   local over = chat_win ~= nil and window.is_float(chat_win)
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-  return not over and open_split(buf) or open_float(buf, lines)
+  local win = not over and open_split(buf) or open_float(buf, lines)
+  words.label(win)
+  return win
 end
 
 ---Shows lines in their own buffer next to the code, and goes there.
@@ -185,6 +188,7 @@ function M.open(lines, opts)
   for option, value in pairs(options) do
     vim.api.nvim_set_option_value(option, value, { win = opened, scope = "local" })
   end
+  words.label(opened)
   return buf
 end
 
