@@ -1,6 +1,7 @@
 -- The states of a chat as a person sees them: at 80 and 120 columns, on a dark and on a light ground.
 
 local T = require("harness")
+local Cloud = require("harness.cloud")
 
 local ANSWER = "## What I found\n\nThe **list rule** stops at `expr`:\n\n| rule | line |\n|---|---:|\n| list | 41 |\n| expression | 7 |\n\n"
   .. "- nothing eats the comma\n- [x] looked at the tests\n\n> see the grammar\n\n---\n\nDone.\n"
@@ -86,7 +87,15 @@ local function tools()
   }
 end
 
----@type table<string, { steps: table[], waits: string, act?: fun(nvim: harness.Child), prompt?: false }>
+---@class look.State
+---@field steps table[] of the first turn
+---@field waits string
+---@field act? fun(nvim: harness.Child)
+---@field prompt? false
+---@field agent? table more of the scenario
+---@field prompting? boolean Neovim waits for a choice
+
+---@type table<string, look.State>
 local STATES = {
   answer = { steps = { { text = ANSWER } }, waits = "Done." },
   empty = {
@@ -160,6 +169,71 @@ local STATES = {
     },
     waits = "On it.",
   },
+  subagent = {
+    steps = {
+      { text = "A subagent looks at the tests.\n" },
+      {
+        request = {
+          method = "cursor/task",
+          params = {
+            toolCallId = "s",
+            description = "Look at the tests",
+            prompt = "Which tests cover lists?",
+            subagentType = { custom = "explore" },
+            model = "composer-2.5",
+            agentId = "sub-1",
+            durationMs = 4200,
+          },
+        },
+        wait = true,
+      },
+      { text = "It found three." },
+    },
+    waits = "It found three.",
+  },
+  conflict = {
+    steps = {
+      { text = "I'll change the list.\n" },
+      {
+        request = {
+          method = "fs/write_text_file",
+          params = { sessionId = "${session}", path = "${cwd}/a.lua", content = NEW },
+        },
+        wait = true,
+      },
+    },
+    waits = "take the agent's",
+    agent = { profile = "plain" },
+  },
+  chats = {
+    steps = { { permission = { toolCall = { toolCallId = "t", title = "`cargo test`", kind = "execute" } } } },
+    waits = "<M-y> allow",
+    agent = {
+      profile = "plain",
+      sessions = { { sessionId = "old", title = "New CLI flags", updatedAt = "2020-03-01T12:00:00Z" } },
+    },
+    act = function(nvim)
+      nvim:lua([[
+        require("cursor_agent.chat.rows").age = function() return "2m" end
+        local key = require("cursor_agent").new({ open = false })
+        require("cursor_agent").prompt("Update the docs", { session = key, open = false })
+      ]])
+      nvim:wait("require('cursor_agent.chat.registry').all()[2].status.state == 'running'", "the second chat")
+      nvim:keys(":CursorAgent sessions<CR>")
+      nvim:wait_screen("New CLI flags")
+      nvim:wait_screen("Type number")
+    end,
+    prompting = true,
+  },
+  ["signed-out"] = {
+    steps = {},
+    prompt = false,
+    waits = "signed out",
+    agent = { profile = "cursor-2026-10", signed_out = true },
+    act = function(nvim)
+      nvim:wait_screen(":CursorAgent login logs in")
+    end,
+  },
   failed = {
     steps = { { text = "I'll look.\n" }, { error = { code = -32603, message = "The model is overloaded" } } },
     waits = "The model is overloaded",
@@ -182,28 +256,57 @@ local STATES = {
   },
 }
 
-for name, state in vim.spairs(STATES) do
+---@param name string
+---@param files table<string, string>
+---@param run fun(nvim: harness.Child, screen: string)
+local function each_look(name, files, run)
   for _, width in ipairs({ 80, 120 }) do
     for _, ground in ipairs({ "dark", "light" }) do
       T.case(
         ("%s at %d columns, %s"):format(name, width, ground),
-        { width = width, height = 32, files = { ["a.lua"] = CODE } },
+        { width = width, height = 32, files = files },
         function(nvim)
           nvim:cmd("set background=" .. ground)
-          nvim:use(T.agent({ turns = { state.steps } }))
-          nvim:cmd("edit a.lua")
-          if state.prompt == false then
-            nvim:cmd("CursorAgent")
-          else
-            nvim:prompt("Make the parser accept trailing commas")
-          end
-          nvim:wait_screen(state.waits)
-          if state.act then
-            state.act(nvim)
-          end
-          nvim:expect_screen(("look-%s-%d-%s"):format(name, width, ground))
+          run(nvim, ("look-%s-%d-%s"):format(name, width, ground))
         end
       )
     end
   end
 end
+
+for name, state in vim.spairs(STATES) do
+  each_look(name, { ["a.lua"] = CODE }, function(nvim, screen)
+    local turns = { state.steps, { { text = "Working" }, { wait_cancel = true } } }
+    nvim:use(T.agent(vim.tbl_extend("force", { turns = turns }, state.agent or {})))
+    nvim:cmd("edit a.lua")
+    if name == "conflict" then
+      nvim:keys('4GSreturn { "a", "mine" }<Esc>')
+      nvim:prompt("Make the parser accept trailing commas")
+    elseif state.prompt == false then
+      nvim:cmd("CursorAgent")
+    else
+      nvim:prompt("Make the parser accept trailing commas")
+    end
+    nvim:wait_screen(state.waits)
+    if state.act then
+      state.act(nvim)
+    end
+    nvim:expect_screen(screen, nil, state.prompting)
+  end)
+end
+
+each_look("cloud", {}, function(nvim, screen)
+  local cloud = Cloud.start(T.root, { "--agents", "9", "--pace", "5" })
+  local ok, why = xpcall(function()
+    nvim:use(T.agent({ turns = {} }), { cloud = { url = cloud.url, api_key = "key_fake" } })
+    nvim:cmd("CursorAgent cloud")
+    nvim:wait_screen("2 running · 5 finished · 1 error · 1 stopped")
+    nvim:wait_screen("ada@example.org")
+    nvim:wait_screen_without("Loading…")
+    nvim:expect_screen(screen)
+  end, debug.traceback)
+  cloud:stop()
+  if not ok then
+    error(why, 0)
+  end
+end)

@@ -116,6 +116,7 @@ function M.card(decision)
   return {
     kind = "conflict",
     title = M.title(decision),
+    short_title = decision.request and "Write over unsaved changes?" or "Changed on disk and here",
     hints = hints(),
     body = function(_, most)
       return body(decision, math.min(most or 400, 400))
