@@ -427,18 +427,18 @@
 ---@field env table<string, string>? On top of Neovim's own environment.
 ---@field label string What to do, for people.
 
----A key or a token. Never its value.
+---A key or a token, without its value.
 ---@class (exact) cursor_agent.SignIn
 ---@field kind "key"|"token" "key" or "token".
 ---@field place "arguments"|"options"|"environment" "arguments" (of the command), "options" (`agents.x`) or "environment" (Neovim's own).
 ---@field name string The option or the variable.
 
----What the file says.
+---The settings we read.
 ---@class (exact) cursor_agent.CliConfig
 ---@field path string Where it is, or would be.
----@field found boolean There is one.
----@field problem string? Why it says nothing although there is one.
----@field approval_mode string? "unrestricted": nothing asks. "allowlist", which is what holds without it: what the allowlist lacks asks.
+---@field found boolean The file exists.
+---@field problem string? Why nothing was read although the file exists.
+---@field approval_mode string? "unrestricted": nothing needs approval. "allowlist", the default: whatever is not on the allowlist does.
 ---@field max_mode boolean? Max Mode is on.
 
 ---One thing to do.
@@ -463,6 +463,7 @@
 ---@field done boolean Nothing more will be appended.
 ---@field started_ms integer Wall clock.
 ---@field duration_ms integer?
+---@field waited_ms integer? How long it has waited for the user, which is not in `duration_ms`.
 ---@field parent integer? The entry of the subagent's task this one belongs to.
 ---@field decided cursor_agent.Decided[]? What was decided about it, in order.
 ---@field depth integer? how many tasks it stands below; set where it is drawn
@@ -470,20 +471,20 @@
 ---A decision that is over.
 ---@class (exact) cursor_agent.Decided
 ---@field kind "permission"|"question"|"plan"|"conflict"|string What kind of decision it was.
----@field title string What was asked, in a line.
----@field outcome "allowed"|"rejected"|"answered"|"skipped"|"accepted"|"cancelled"|"withdrawn"|string What came of it.
----@field always boolean It holds for good.
+---@field title string The question, in one line.
+---@field outcome "allowed"|"rejected"|"answered"|"skipped"|"accepted"|"cancelled"|"withdrawn"|string The outcome.
+---@field always boolean The answer was "always".
 ---@field by "user"|"rule"|"turn"|string Who or what answered.
----@field rule string? The rule, or the earlier answer for good.
+---@field rule string? The rule, or the earlier "always" answer.
 ---@field reason string? Why, in the user's words.
 ---@field answers cursor_agent.Answered[]? Questions with what was answered.
 ---@field plan string? The plan as it was accepted or rejected, markdown.
----@field at_ms integer When, wall clock.
+---@field at_ms integer Wall clock, in milliseconds.
 
 ---A question and its answer.
 ---@class (exact) cursor_agent.Answered
 ---@field question string What was asked.
----@field answers string[] What was chosen or typed, as it was shown.
+---@field answers string[] The chosen or typed answers, as shown.
 
 ---A tool call.
 ---@class (exact) cursor_agent.ToolCall
@@ -586,23 +587,23 @@
 
 ---One of the answers a permission offers.
 ---@class (exact) cursor_agent.PermissionOption
----@field id string What goes back.
----@field name string In the agent's words.
+---@field id string Sent back to the agent.
+---@field name string The agent's label.
 ---@field kind "allow_once"|"allow_always"|"reject_once"|"reject_always"|string What it means.
 
 ---@class (exact) cursor_agent.Question
----@field id string What goes back.
+---@field id string Sent back to the agent.
 ---@field prompt string What is asked.
 ---@field options cursor_agent.Choice[] What can be chosen.
 ---@field multiple boolean More than one may be chosen.
----@field free_text boolean A text of the user's own is taken.
+---@field free_text boolean The user may type an answer.
 ---@field required boolean It cannot be left out.
----@field type string? `string`, `number`, `integer`, `boolean`, `array`: what the form wants it to be.
----@field default any What the form would take by itself.
+---@field type string? `string`, `number`, `integer`, `boolean`, `array`: the type the form expects.
+---@field default any The form's default.
 
 ---One choice of a question.
 ---@class (exact) cursor_agent.Choice
----@field id string What goes back.
+---@field id string Sent back to the agent.
 ---@field label string What is shown.
 
 ---@class (exact) cursor_agent.Plan
@@ -644,14 +645,14 @@
 ---@field hunks cursor_agent.Hunk[] What the last reported edit did.
 ---@field state "created"|"modified"|"deleted" What became of it.
 
----A message at a glance.
+---A message in one line.
 ---@class (exact) cursor_agent.LogRow
 ---@field t number Seconds since the library was started.
 ---@field dir "->"|"<-"|"!!" `->`, `<-` or `!!`.
----@field method string? The method, of a response too.
+---@field method string? The method; for a response, that of its request.
 ---@field what "request"|"answer"|"error"|"notification"|"text" `request`, `answer`, `error`, `notification` or `text`.
 ---@field bytes integer How long it is.
----@field text string How it begins, secrets removed.
+---@field text string The beginning, with secrets removed.
 
 ---One thing that changed.
 ---@class (exact) cursor_agent.Change
@@ -683,9 +684,9 @@
 ---The editor's answer to a request of ours.
 ---@class (exact) cursor_agent.EditorReply
 ---@field ok boolean? It went well.
----@field disk boolean? The file is in no buffer: it is read or written on disk.
----@field encodings string[]? Then, what 'fileencodings' has.
----@field ask boolean? The user has unsaved text there that the write would destroy, and is to decide.
+---@field disk boolean? The file is in no buffer: read or write it on disk.
+---@field encodings string[]? For the disk: the value of 'fileencodings'.
+---@field ask boolean? The write would destroy unsaved text: ask the user.
 ---@field content string? The text that was read.
 ---@field error string? Why it did not go well.
 

@@ -145,6 +145,7 @@ function M.explain(chat)
     end
   end
   add("took", entry.duration_ms and format.duration(entry.duration_ms))
+  add("waited for an answer", entry.waited_ms and format.duration(entry.waited_ms))
   local tool = entry.tool
   if tool then
     add("tool", tool.name)

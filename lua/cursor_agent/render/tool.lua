@@ -319,7 +319,7 @@ local function task_asides(entry, task)
   end
   local duration = task.duration_ms or tool.duration_ms or entry.duration_ms
   if tool.status == "in_progress" and task.state ~= "unknown" then
-    list[#list + 1] = { since = entry.started_ms, hl = "CursorAgentAside" }
+    list[#list + 1] = { since = entry.started_ms + (entry.waited_ms or 0), hl = "CursorAgentAside" }
   elseif duration and duration >= format.SHOWN_MS and tool.status ~= "in_progress" then
     list[#list + 1] = { text = format.duration(duration), hl = "CursorAgentAside" }
   end
@@ -365,7 +365,7 @@ function M.render(entry, context)
   elseif tool.rejected or tool.status == "cancelled" then
     table.insert(asides, { text = tool.rejected and "rejected" or "cancelled", hl = "CursorAgentAside" })
   elseif tool.status == "in_progress" then
-    table.insert(asides, { since = entry.started_ms, hl = "CursorAgentAside" })
+    table.insert(asides, { since = entry.started_ms + (entry.waited_ms or 0), hl = "CursorAgentAside" })
   else
     local duration = tool.task and tool.task.duration_ms or tool.duration_ms or entry.duration_ms
     if duration and duration >= format.SHOWN_MS then

@@ -71,8 +71,13 @@ impl Engine {
             }
             _ => None,
         };
+        let now = self.now().wall_ms;
         let session = self.sessions.get_mut(&key);
-        let tool = session.and_then(|session| session.transcript_mut().get_mut(entry?)?.tool_mut());
+        let asked = session.and_then(|session| session.transcript_mut().get_mut(entry?));
+        let tool = asked.and_then(|entry| {
+            entry.note_asked(now);
+            entry.tool_mut()
+        });
         let is_permission = matches!(subject, Subject::Permission { .. });
         let shown = tool.as_deref().map(call::shown).unwrap_or_default();
         let checked = !is_permission || tool.is_none();
@@ -87,7 +92,7 @@ impl Engine {
             title,
             entry,
             subagent,
-            asked_ms: self.now().wall_ms,
+            asked_ms: now,
             subject,
             checked,
             judged: None,
@@ -413,22 +418,26 @@ impl Engine {
             };
             self.end_row(decision.key, at, status, said_no);
         }
-        if let Some(entry) = decision.entry
+        let now = self.now().wall_ms;
+        if let Some(at) = decision.entry
             && let Some(session) = self.sessions.get_mut(&decision.key)
-            && let Some(tool) = session
-                .transcript_mut()
-                .get_mut(entry)
-                .and_then(|entry| entry.tool_mut())
+            && let Some(entry) = session.transcript_mut().get_mut(at)
         {
             // There may be several decisions for it; the last one counts.
             let mut others = self.decisions.values().rev();
-            tool.decision = others
-                .find(|other| other.key == decision.key && other.entry == Some(entry))
+            let other = others
+                .find(|other| other.key == decision.key && other.entry == Some(at))
                 .map(|other| other.id);
-            tool.rejected = rejected.unwrap_or(tool.rejected);
-            tool.allowed = rejected.map_or(tool.allowed, |rejected| !rejected);
-            if matches!(decision.subject, Subject::Permission { .. }) {
-                tool.cancelled = how == How::Cancelled;
+            if other.is_none() {
+                entry.note_decided(now);
+            }
+            if let Some(tool) = entry.tool_mut() {
+                tool.decision = other;
+                tool.rejected = rejected.unwrap_or(tool.rejected);
+                tool.allowed = rejected.map_or(tool.allowed, |rejected| !rejected);
+                if matches!(decision.subject, Subject::Permission { .. }) {
+                    tool.cancelled = how == How::Cancelled;
+                }
             }
         }
         if let Some(task) = decision.subagent {

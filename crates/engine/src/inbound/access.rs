@@ -474,7 +474,7 @@ impl Engine {
             return;
         };
         entry.done = true;
-        entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
+        entry.duration_ms = Some(entry.took(now));
         if let Some(tool) = entry.tool_mut() {
             tool.status = status;
             tool.rejected |= rejected;

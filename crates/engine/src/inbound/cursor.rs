@@ -371,7 +371,7 @@ impl Engine {
             entry.text = title;
             if over && !entry.done {
                 entry.done = true;
-                entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
+                entry.duration_ms = Some(entry.took(now));
             }
         }
     }

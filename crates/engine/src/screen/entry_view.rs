@@ -47,6 +47,9 @@ pub struct EntryView {
     started_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
+    /// How long it has waited for the user, which is not in `duration_ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_ms: Option<u64>,
     /// The entry of the subagent's task this one belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<usize>,
@@ -299,6 +302,7 @@ pub fn entry_view(entry: &Entry, text: String, depth: Depth) -> EntryView {
         done: entry.done,
         started_ms: entry.started_ms,
         duration_ms: entry.duration_ms,
+        waited_ms: Some(entry.waited_ms).filter(|waited| *waited > 0),
         parent: entry.parent.map(|at| at + 1),
         decided: entry.decided.clone(),
     }

@@ -16,8 +16,12 @@ pub struct Entry {
     pub done: bool,
     /// Wall clock, milliseconds since 1970.
     pub started_ms: u64,
-    /// How long it took, once it is done.
+    /// How long it took, once it is done, without what it waited for the user.
     pub duration_ms: Option<u64>,
+    /// How long it has waited for the user's decisions.
+    pub waited_ms: u64,
+    /// Since when a decision about it has been open, wall clock.
+    pub asked_ms: Option<u64>,
     /// The task entry of the subagent this entry belongs to.
     pub parent: Option<usize>,
     /// What was decided about it, in order.
@@ -95,10 +99,30 @@ impl Entry {
             done: false,
             started_ms: now_ms,
             duration_ms: None,
+            waited_ms: 0,
+            asked_ms: None,
             parent: None,
             decided: Vec::new(),
             sent: 0,
         }
+    }
+
+    /// A decision about it was asked for.
+    pub fn note_asked(&mut self, now_ms: u64) {
+        self.asked_ms.get_or_insert(now_ms);
+    }
+
+    /// The last open decision about it has ended.
+    pub fn note_decided(&mut self, now_ms: u64) {
+        if let Some(asked) = self.asked_ms.take() {
+            self.waited_ms += now_ms.saturating_sub(asked);
+        }
+    }
+
+    /// How long it has taken: the time it waited for the user is not its own.
+    pub fn took(&self, now_ms: u64) -> u64 {
+        let until = self.asked_ms.unwrap_or(now_ms);
+        until.saturating_sub(self.started_ms + self.waited_ms)
     }
 
     /// The kind as the editor spells it.

@@ -645,7 +645,7 @@ fn set_state(entry: &mut Entry, state: &SubagentState, now_ms: u64) {
             _ => ToolStatus::Completed,
         };
         entry.done = true;
-        let took = now_ms.saturating_sub(entry.started_ms);
+        let took = entry.took(now_ms);
         entry.duration_ms.get_or_insert(took);
     } else {
         go_on(entry, now_ms);
@@ -660,6 +660,7 @@ fn go_on(entry: &mut Entry, now_ms: u64) {
     entry.done = false;
     if let Some(worked) = entry.duration_ms.take() {
         entry.started_ms = now_ms.saturating_sub(worked);
+        entry.waited_ms = 0;
     }
 }
 

@@ -494,7 +494,7 @@ impl Engine {
             let session = self.sessions.get_mut(&key);
             if let Some(entry) = session.and_then(|session| session.transcript_mut().get_mut(at)) {
                 entry.done = true;
-                entry.duration_ms = Some(now.saturating_sub(entry.started_ms));
+                entry.duration_ms = Some(entry.took(now));
                 if let Some(tool) = entry.tool_mut() {
                     // Gemini says nothing more of a call the user said no to.
                     tool.status = if tool.rejected {

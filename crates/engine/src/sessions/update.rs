@@ -313,7 +313,7 @@ impl Session {
             .unwrap_or_default();
         if over && !was_over {
             entry.done = true;
-            entry.duration_ms = Some(now_ms.saturating_sub(entry.started_ms));
+            entry.duration_ms = Some(entry.took(now_ms));
         } else if !over {
             entry.done = false;
         }

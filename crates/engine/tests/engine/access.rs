@@ -524,6 +524,41 @@ fn always_is_for_the_same_call_as_a_whole() {
 }
 
 #[test]
+fn the_time_a_call_waits_for_the_user_is_not_its_own() {
+    let (mut world, key, _) = with_rules(json!([]));
+    let update = |status: &str| json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": status });
+    world.ask("session/request_permission", permission("ls", &USUAL));
+    let first = pending(&world).remove(0);
+    world.advance(20_000);
+    // Another question about the same call, before the first is answered.
+    world.ask("session/request_permission", permission("ls", &USUAL));
+    let second = pending(&world).remove(1);
+    world.advance(10_000);
+    answer(&mut world, &first, json!({ "accept": true })).unwrap();
+    world.advance(5_000);
+    answer(&mut world, &second, json!({ "accept": true })).unwrap();
+    world.update("s-1", update("in_progress"));
+    assert_eq!(world.transcript(key)[1]["waited_ms"], 35_000);
+    world.advance(1_500);
+    world.update("s-1", update("completed"));
+    let entry = world.transcript(key)[1].clone();
+    assert_eq!(
+        (&entry["kind"], &entry["duration_ms"]),
+        (&json!("tool"), &json!(1_500))
+    );
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_it_waits_has_taken_no_time() {
+    let (mut world, key, prompt) = with_rules(json!([]));
+    world.ask("session/request_permission", permission("ls", &USUAL));
+    world.advance(20_000);
+    world.act(|engine| engine.cancel(key)).unwrap();
+    world.end_turn(&prompt, "cancelled");
+    assert_eq!(world.transcript(key)[1]["duration_ms"], 0);
+}
+
+#[test]
 fn an_answer_for_what_the_call_was_decides_nothing() {
     let (mut world, _, _) = with_rules(json!([{ "command": "rm *", "action": "reject" }]));
     let id = world.ask("session/request_permission", permission("ls", &USUAL));
