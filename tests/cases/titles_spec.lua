@@ -94,7 +94,7 @@ T.case("no window of the plugin shows the name of its buffer", OPTS, function(nv
   do
     nvim:cmd("CursorAgent " .. command)
     nvim:wait_screen(title)
-    T.eq(nvim:sees("cursor-agent://"), false, command)
+    T.eq(nvim:sees("cursor-agent-term"), false, command)
     nvim:keys(":q!<CR>")
     nvim:wait_screen_without(title .. "  ")
   end

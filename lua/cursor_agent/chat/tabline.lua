@@ -1,4 +1,4 @@
--- The default 'tabline' with titles: where Neovim would write `c//1/prompt: Fix the parser`, "Fix the parser".
+-- The default 'tabline' with titles: "Fix the parser", where Neovim would write `c//1/prompt: Fix the parser`.
 --
 -- Only while a window of the plugin is in a tab page and the user has no 'tabline'.
 

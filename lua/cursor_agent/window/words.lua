@@ -1,10 +1,10 @@
 -- What a window on a buffer of the plugin is called where Neovim would show the buffer's name.
 
+local names = require("cursor_agent.bridge.buffer_names")
+
 local M = {}
 
-local SCHEME = "^cursor%-agent://"
-
----What the name without `cursor-agent://` and a chat's number begins with, and what it is.
+---What the rest of the name after a chat's number begins with, and what it is.
 ---@type { [1]: string, [2]: string }[]
 local WORDS = {
   { "cloud", "Cloud agents" },
@@ -29,8 +29,8 @@ local WORDS = {
 ---@param name string of a buffer
 ---@return string? nil: it is not one of the plugin's
 function M.of(name)
-  local rest, matched = name:gsub(SCHEME, "")
-  if matched == 0 then
+  local rest = names.rest(name)
+  if not rest then
     return nil
   end
   rest = rest:gsub("^%d+/", "")
