@@ -191,6 +191,24 @@ T.case("lines that end as in DOS are shown, and shown in full, without their end
   end
 end)
 
+T.case("the time of a prompt hides none of its text, whatever its length", { width = 100, height = 24 }, function(nvim)
+  local turns = {} ---@type table[]
+  for i = 1, 60 do
+    turns[i] = { { text = "Yes." } }
+  end
+  nvim:use(T.agent({ turns = turns }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_state("idle")
+  local turn = 0
+  for length = 30, 50, 2 do
+    turn = turn + 1
+    local text = ("abc "):rep(20):sub(1, length - 5) .. " END" .. turn
+    nvim:lua("require('cursor_agent').prompt(...)", text)
+    nvim:wait_turns(turn)
+    nvim:wait_screen(" END" .. turn)
+  end
+end)
+
 T.case("of a title too long for the window its beginning is shown", { width = 60, height = 20 }, function(nvim)
   nvim:use(T.agent({
     turns = {

@@ -116,7 +116,10 @@ local function on_win(_, win, buf, top, bottom)
       used = math.floor((past - 2) % room) + 1
     end
     local cut = math.floor(used + aside.width + 1 - room)
-    if folded and #aside.chunks > 0 then
+    local first = (self.asides[mark[1]] or {})[1]
+    if first and first.gives_way and cut > 1 and not folded then
+      aside.chunks = {}
+    elseif folded and #aside.chunks > 0 then
       table.insert(aside.chunks, 1, { "…", "CursorAgentDetail" })
     elseif cut > 1 and #aside.chunks > 0 then
       -- Cut the line rather than the state: half a state says nothing.

@@ -14,6 +14,7 @@ local M = {}
 ---@field text? string
 ---@field since? integer
 ---@field hl string
+---@field gives_way? boolean left out where it would hide some of the line
 ---@field when_cut? boolean the line ends with it: shown where that end is out of sight, in a closed fold
 
 ---Lines of source code among the lines of a block. `rows[i]` says where `text[i]` stands.

@@ -285,6 +285,7 @@ function M.prompt(entry, context)
         {
           text = time --[[@as string]],
           hl = "CursorAgentAside",
+          gives_way = true,
         },
       }
     end
