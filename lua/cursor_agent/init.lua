@@ -29,7 +29,7 @@
 --   chat/        a chat: registry, sessions, buffers, handover, mksession, workspace, next (settings of new chats),
 --                titles; its text: updates, transcript, positions, blocks, stream, rows and switch (the switcher),
 --                past, found, manage, export, welcome; folds, entry_folds, regions (for markdown plugins), namespaces,
---                redraw, tail (stays at the end, and how often it is drawn in a flood); its windows: layout (where and
+--                redraw, commands (their colons), tail (stays at the end, and how often it is drawn in a flood); its windows: layout (where and
 --                how large), dress (their options), foreign (other buffers opened in them), winbar (the line above,
 --                with the spinner's speed), statusline, tabline, progress; its keys: links, places (paths and lines in
 --                a text), outside (what may be opened outside Neovim), jump, code, output, subagent, image, pick

@@ -1,6 +1,7 @@
 -- Draws what depends on a window while Neovim redraws it: colours of visible text, and asides if there is room.
 
 local clock = require("cursor_agent.bridge.clock")
+local commands = require("cursor_agent.chat.commands")
 local format = require("cursor_agent.render.format")
 local painter = require("cursor_agent.colour.painter")
 
@@ -95,6 +96,7 @@ local function on_win(_, win, buf, top, bottom)
     return false
   end
   self:on_room(self:room())
+  commands.check(self, win, top, bottom)
   painter.want(self, win, top, bottom)
   local marks = vim.api.nvim_buf_get_extmarks(buf, transcripts.NS.aside, { top, 0 }, { bottom, -1 }, {})
   if #marks == 0 then
