@@ -26,7 +26,7 @@ end
 function M.normalise(line, dir)
   local mask = "TMP" .. ("~"):rep(math.max(0, #dir - 3))
   line = line:gsub(vim.pesc(dir), mask)
-  line = line:gsub("%d+:%d%d", zeros)
+  line = line:gsub("%d+:%d%d:?%d*", zeros)
   line = line:gsub("%d+%.?%d*m?s%f[^%w]", zeros)
   -- Braille patterns, U+2800 to U+28FF, are used for nothing but spinners.
   line = line:gsub("\226[\160-\163][\128-\191]", "⠿")
