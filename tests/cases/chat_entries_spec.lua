@@ -601,3 +601,25 @@ T.case("a folded run whose line is too long shows how it ended, and how long it 
   nvim:wait_screen_without("…  exit")
   nvim:wait_screen("exit 101")
 end)
+
+for icons, arrows in pairs({ unicode = { "▸", "▾" }, ascii = { ">", "v" } }) do
+  T.case(("the arrow of a thought matches its fold, %s"):format(icons), { width = 100, height = 20 }, function(nvim)
+    local turn = { { thought = "Commas are never eaten.\n\nNot here." }, { text = "Done." } }
+    nvim:use(T.agent({ turns = { turn } }), { chat = { icons = icons } })
+    nvim:prompt("go")
+    nvim:wait_screen("Done.")
+    nvim:wait_screen(" " .. arrows[1] .. " Thought")
+    nvim:cmd("wincmd l")
+    nvim:keys("gg/Thought<CR>zo")
+    nvim:wait_screen(" " .. arrows[2] .. " Thought")
+    nvim:wait_screen("Commas")
+    nvim:keys("zc")
+    nvim:wait_screen(" " .. arrows[1] .. " Thought")
+    nvim:keys("<CR>")
+    nvim:wait_screen(" " .. arrows[2] .. " Thought")
+    nvim:keys("zM")
+    nvim:wait_screen(" " .. arrows[1] .. " Thought")
+    nvim:cmd("CursorAgent close | CursorAgent open")
+    nvim:wait_screen(" " .. arrows[1] .. " Thought")
+  end)
+end

@@ -17,6 +17,7 @@ local refreshing = {} ---@type table<integer, boolean>
 ---@field width integer
 ---@field wraps boolean the line takes more than one row
 ---@field col integer? the byte from which it covers the end of the line
+---@field arrow { icon: string, col: integer, hl: string }? over the line
 
 ---@type table<integer, cursor_agent.redraw.Drawn>? by row of the window being drawn
 local asides
@@ -43,7 +44,7 @@ end
 local function compose(list, cut)
   local chunks, width = {}, 0
   for _, aside in ipairs(list) do
-    if cut or not aside.when_cut then
+    if not aside.opened and (cut or not aside.when_cut) then
       local text = "  " .. (aside.text or format.clock(now_ms - (aside.since or now_ms)))
       chunks[#chunks + 1] = { text, aside.hl }
       width = width + format.width(text)
@@ -136,6 +137,11 @@ local function on_win(_, win, buf, top, bottom)
       end
       table.insert(aside.chunks, 1, { "…" .. (" "):rep(gap), "CursorAgentDetail" })
     end
+    for _, one in ipairs(self.asides[mark[1]] or {}) do
+      if one.opened and not is_folded(win, mark[2]) then
+        aside.arrow = { icon = one.opened.icon, col = one.opened.col, hl = one.hl }
+      end
+    end
     asides[mark[2]] = aside
   end
   return true
@@ -145,6 +151,13 @@ end
 ---@param row integer
 local function on_line(_, _, buf, row)
   local aside = asides and asides[row]
+  if aside and aside.arrow then
+    vim.api.nvim_buf_set_extmark(buf, NS, row, aside.arrow.col, {
+      ephemeral = true,
+      virt_text = { { aside.arrow.icon, aside.arrow.hl } },
+      virt_text_pos = "overlay",
+    })
+  end
   if aside and #aside.chunks > 0 then
     vim.api.nvim_buf_set_extmark(buf, NS, row, aside.col or 0, {
       ephemeral = true,

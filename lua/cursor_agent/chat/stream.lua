@@ -80,9 +80,7 @@ function Transcript:thought_title(index, entry)
     self:add_mark(row, mark)
   end
   self:drop_asides(item)
-  if asides then
-    self:add_aside(item, row, asides)
-  end
+  self:add_aside(item, row, asides)
 end
 
 ---Begins a message inside the code block that the previous message of this turn left open.

@@ -15,6 +15,7 @@ local M = {}
 ---@field since? integer
 ---@field hl string
 ---@field gives_way? boolean left out where it would hide some of the line
+---@field opened? { icon: string, col: integer } instead of text: drawn over the line while its fold is open
 ---@field when_cut? boolean the line ends with it: shown where that end is out of sight, in a closed fold
 
 ---Lines of source code among the lines of a block. `rows[i]` says where `text[i]` stands.

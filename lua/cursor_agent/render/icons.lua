@@ -11,6 +11,7 @@ local M = {}
 ---@field failed string
 ---@field cancelled string
 ---@field active string the todo in progress, a thought
+---@field opened string a thought whose fold is open
 ---@field gutter string left of a tool call's details
 ---@field more string before what is left out
 ---@field rule string a turn's end, and rules in a message
@@ -46,6 +47,7 @@ M.sets = {
     failed = "✗",
     cancelled = "–",
     active = "▸",
+    opened = "▾",
     gutter = "│",
     more = "▸",
     rule = "─",
@@ -79,6 +81,7 @@ M.sets = {
     failed = "x",
     cancelled = "-",
     active = ">",
+    opened = "v",
     gutter = "|",
     more = ">",
     rule = "-",
@@ -112,6 +115,7 @@ M.sets = {
     failed = "󰅖",
     cancelled = "󰜺",
     active = "󰐊",
+    opened = "▾",
     gutter = "│",
     more = "󰅂",
     rule = "─",

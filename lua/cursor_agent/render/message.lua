@@ -307,18 +307,20 @@ end
 ---@param entry cursor_agent.Entry
 ---@param context cursor_agent.render.Context
 ---@return cursor_agent.render.Chunk[]
----@return cursor_agent.render.Aside[]?
+---@return cursor_agent.render.Aside[]
 function M.thought_title(entry, context)
   local nested = blocks.indent(entry)
   local title = { nested .. context.icons.active .. " ", "CursorAgentThoughtTitle" }
+  local opened = { opened = { icon = context.icons.opened, col = #nested }, hl = "CursorAgentThoughtTitle" }
   if not entry.done then
     return { title, { "Thinking", "CursorAgentThoughtTitle" } }, {
       { since = entry.started_ms, hl = "CursorAgentAside" },
+      opened,
     }
   end
   local duration = entry.duration_ms
   local words = duration and duration >= 1000 and "Thought for " .. format.duration(duration) or "Thought"
-  return { title, { words, "CursorAgentThoughtTitle" } }
+  return { title, { words, "CursorAgentThoughtTitle" } }, { opened }
 end
 
 return M
