@@ -188,6 +188,7 @@ for _, width in ipairs({ 80, 120 }) do
       agent:received("session/prompt")[1].params.prompt[1],
       { type = "text", text = "Make the parser accept\ntrailing commas" }
     )
+    child:wait_screen("• write it")
     child:expect_screen(("conversation-%d"):format(width))
   end)
 end
