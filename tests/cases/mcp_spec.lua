@@ -148,13 +148,14 @@ T.case("mistakes are named by file and line, and break nothing", { width = 120, 
     return #marked() == 0
   end, "no mistake")
   -- One that is not there yet begins right.
-  nvim:lua("vim.fn.delete(vim.env.HOME .. '/.cursor/mcp.json')")
+  nvim:lua("vim.fn.delete(vim.env.HOME .. '/.cursor', 'rf')")
   nvim:keys(":CursorAgent mcp edit user<CR>")
   nvim:wait_screen('"mcpServers": {')
   nvim:keys(":write<CR>")
   nvim:wait(function()
     return vim.uv.fs_stat(home(nvim) .. "/.cursor/mcp.json") ~= nil
   end, "the file")
+  T.eq(("%o"):format(assert(vim.uv.fs_stat(home(nvim) .. "/.cursor")).mode), "40700")
   T.eq(#marked(), 0)
 end)
 

@@ -230,7 +230,13 @@ impl Client {
         let part = to.with_extension(format!("{}.part", uuid::Uuid::new_v4().simple()));
         let mut bytes = 0;
         let written = async {
-            let mut file = tokio::fs::File::create_new(&part).await.map_err(disk)?;
+            let mut file = tokio::fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&part)
+                .await
+                .map_err(disk)?;
             while let Some(chunk) = response
                 .chunk()
                 .await

@@ -104,7 +104,8 @@ function M.open(path, place, line, column)
   local buf = vim.api.nvim_get_current_buf()
   local empty = vim.api.nvim_buf_line_count(buf) == 1 and vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] == ""
   if empty and not vim.uv.fs_stat(path) then
-    vim.fn.mkdir(vim.fs.dirname(path), "p")
+    -- What is written there may hold keys.
+    require("cursor_agent.files.private").make_dir(vim.fs.dirname(path))
     vim.api.nvim_buf_set_lines(buf, 0, -1, false, TEMPLATE)
     line, column = 2, 1
   end

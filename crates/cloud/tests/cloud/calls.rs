@@ -73,6 +73,9 @@ async fn every_call_of_v1() {
             .unwrap()
             .contains("All tests pass")
     );
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&to).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
     let again = client
         .download(id, &artifacts[0].path, &to)
         .await

@@ -186,26 +186,28 @@ impl ProtocolLog {
     /// all of it.
     fn told_in_pieces(&self, secrets: &Secrets) -> Told {
         let mut told = Told::default();
-        // By session: the kind of the current text, and its chunks.
-        let mut open: HashMap<String, (String, Vec<(u64, String)>)> = HashMap::new();
+        // By session and terminal: the kind of the current text, and its chunks.
+        let mut open: HashMap<String, (String, Vec<Piece>)> = HashMap::new();
         for line in &self.lines {
             if line.dir != Dir::In || memchr::memmem::find(&line.bytes, b"sessionUpdate").is_none()
             {
                 continue;
             }
-            let Some((session, kind, text)) = piece_of(&line.bytes) else {
+            let Some((stream, kind, text)) = piece_of(&line.bytes) else {
                 continue;
             };
-            match open.get_mut(&session) {
-                Some((of, pieces)) if *of == kind => {
-                    pieces.extend(text.map(|text| (line.number, text)))
-                }
+            let piece = text.map(|(place, text)| Piece {
+                number: line.number,
+                place,
+                text,
+            });
+            match open.get_mut(&stream) {
+                Some((of, pieces)) if *of == kind => pieces.extend(piece),
                 known => {
                     if let Some((_, pieces)) = known.map(std::mem::take) {
                         told.add(secrets, pieces);
                     }
-                    let pieces = text.map(|text| (line.number, text));
-                    open.insert(session, (kind, pieces.into_iter().collect()));
+                    open.insert(stream, (kind, piece.into_iter().collect()));
                 }
             }
         }
@@ -273,40 +275,55 @@ fn begin(
     text
 }
 
-/// Replacements for texts that came in chunks, by line number.
+/// A chunk of a text.
+struct Piece {
+    /// Of the line it is in.
+    number: u64,
+    /// Where it is in the message.
+    place: &'static str,
+    text: String,
+}
+
+/// Replacements for texts that came in chunks, by line number: where, and what.
 #[derive(Default)]
 struct Told {
-    texts: HashMap<u64, String>,
+    texts: HashMap<u64, (&'static str, String)>,
 }
 
 impl Told {
-    fn add(&mut self, secrets: &Secrets, pieces: Vec<(u64, String)>) {
+    fn add(&mut self, secrets: &Secrets, pieces: Vec<Piece>) {
         if pieces.len() < 2 {
             return;
         }
-        let texts = pieces.iter().map(|(_, text)| text.as_str());
+        let texts = pieces.iter().map(|piece| piece.text.as_str());
         let whole = secrets.mask(&texts.clone().collect::<String>());
         let apart: String = texts.map(|text| secrets.mask(text)).collect();
         if whole == apart {
             return;
         }
         let mut shown = Some(whole);
-        for (number, _) in pieces {
-            self.texts.insert(number, shown.take().unwrap_or_default());
+        for Piece { number, place, .. } in pieces {
+            self.texts
+                .insert(number, (place, shown.take().unwrap_or_default()));
         }
     }
 
     fn put_into(&self, line: &Line, message: &mut Value) {
-        if let Some(text) = self.texts.get(&line.number)
-            && let Some(place) = message.pointer_mut("/params/update/content/text")
+        if let Some((place, text)) = self.texts.get(&line.number)
+            && let Some(found) = message.pointer_mut(place)
         {
-            *place = Value::from(text.as_str());
+            *found = Value::from(text.as_str());
         }
     }
 }
 
-/// The session and kind of an update, and its text if it is a chunk.
-fn piece_of(line: &[u8]) -> Option<(String, String, Option<String>)> {
+const TEXT: &str = "/params/update/content/text";
+const OUTPUT: &str = "/params/update/_meta/terminal_output/data";
+const OUTPUT_DELTA: &str = "/params/update/_meta/terminal_output_delta/data";
+
+/// The stream an update belongs to, its kind, and its text if it is a chunk: what the agent says in a session, or what
+/// a terminal of its own prints.
+fn piece_of(line: &[u8]) -> Option<(String, String, Option<(&'static str, String)>)> {
     #[derive(Deserialize)]
     struct Message {
         params: Params,
@@ -323,11 +340,26 @@ fn piece_of(line: &[u8]) -> Option<(String, String, Option<String>)> {
         session_update: String,
         #[serde(default)]
         content: Value,
+        #[serde(default, rename = "_meta")]
+        meta: Value,
     }
     let Params { session_id, update } = serde_json::from_slice::<Message>(line).ok()?.params;
+    for (name, place) in [
+        ("terminal_output_delta", OUTPUT_DELTA),
+        ("terminal_output", OUTPUT),
+    ] {
+        if let Some(data) = update.meta[name]["data"].as_str() {
+            let terminal = update.meta[name]["terminal_id"]
+                .as_str()
+                .unwrap_or_default();
+            let stream = format!("{session_id} {terminal}");
+            return Some((stream, name.to_owned(), Some((place, data.to_owned()))));
+        }
+    }
     let text = update.content.get("text").and_then(Value::as_str);
     let text = text.filter(|_| update.session_update.ends_with("_chunk"));
-    Some((session_id, update.session_update, text.map(str::to_owned)))
+    let text = text.map(|text| (TEXT, text.to_owned()));
+    Some((session_id, update.session_update, text))
 }
 
 /// The type of a message.
@@ -512,6 +544,34 @@ mod tests {
         for (row, line) in log.rows(&secrets, None).iter().zip(&lines) {
             let shown = log.message(&secrets, None, 3).unwrap_or_default();
             assert!(!format!("{}{line}{shown}", row.text).contains("16C7"));
+        }
+    }
+
+    #[test]
+    fn a_secret_printed_in_pieces_is_hidden() {
+        let mut log = ProtocolLog::default();
+        let print = |terminal: &str, name: &str, data: &str| {
+            json!({"method": "session/update", "params": {"sessionId": "a", "update": {
+                "sessionUpdate": "tool_call_update", "toolCallId": "t",
+                "_meta": {(name): {"terminal_id": terminal, "data": data}}}}})
+            .to_string()
+        };
+        for line in [
+            print("1", "terminal_output", "It is ghp_16C7"),
+            print("2", "terminal_output", "all well"),
+            r#"{"method":"session/update","params":{"sessionId":"a","update":{"sessionUpdate":"tool_call_update","toolCallId":"u"}}}"#.to_owned(),
+            print("1", "terminal_output", "e42F292c6912E7710c838347Ae178B4a"),
+            print("3", "terminal_output_delta", "--api-key hunter"),
+            print("3", "terminal_output_delta", "two --x"),
+        ] {
+            log.push(0, Dir::In, line.as_bytes());
+        }
+        let lines = log.lines(&Secrets::default(), None);
+        assert!(lines[0].contains("It is ghp_•••"), "{}", lines[0]);
+        assert!(lines[1].contains("all well"), "{}", lines[1]);
+        assert!(lines[4].contains("--api-key ••• --x"), "{}", lines[4]);
+        for part in ["16C7", "e42F", "hunter", "two"] {
+            assert!(!lines.concat().contains(part), "{part}");
         }
     }
 
