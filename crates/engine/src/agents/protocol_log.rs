@@ -193,14 +193,9 @@ impl ProtocolLog {
             {
                 continue;
             }
-            let Some((stream, kind, text)) = piece_of(&line.bytes) else {
+            let Some((stream, kind, piece)) = piece_of(line) else {
                 continue;
             };
-            let piece = text.map(|(place, text)| Piece {
-                number: line.number,
-                place,
-                text,
-            });
             match open.get_mut(&stream) {
                 Some((of, pieces)) if *of == kind => pieces.extend(piece),
                 known => {
@@ -323,7 +318,7 @@ const OUTPUT_DELTA: &str = "/params/update/_meta/terminal_output_delta/data";
 
 /// The stream an update belongs to, its kind, and its text if it is a chunk: what the agent says in a session, or what
 /// a terminal of its own prints.
-fn piece_of(line: &[u8]) -> Option<(String, String, Option<(&'static str, String)>)> {
+fn piece_of(line: &Line) -> Option<(String, String, Option<Piece>)> {
     #[derive(Deserialize)]
     struct Message {
         params: Params,
@@ -343,7 +338,12 @@ fn piece_of(line: &[u8]) -> Option<(String, String, Option<(&'static str, String
         #[serde(default, rename = "_meta")]
         meta: Value,
     }
-    let Params { session_id, update } = serde_json::from_slice::<Message>(line).ok()?.params;
+    let Params { session_id, update } = serde_json::from_slice::<Message>(&line.bytes).ok()?.params;
+    let piece = |place: &'static str, text: &str| Piece {
+        number: line.number,
+        place,
+        text: text.to_owned(),
+    };
     for (name, place) in [
         ("terminal_output_delta", OUTPUT_DELTA),
         ("terminal_output", OUTPUT),
@@ -353,12 +353,12 @@ fn piece_of(line: &[u8]) -> Option<(String, String, Option<(&'static str, String
                 .as_str()
                 .unwrap_or_default();
             let stream = format!("{session_id} {terminal}");
-            return Some((stream, name.to_owned(), Some((place, data.to_owned()))));
+            return Some((stream, name.to_owned(), Some(piece(place, data))));
         }
     }
     let text = update.content.get("text").and_then(Value::as_str);
     let text = text.filter(|_| update.session_update.ends_with("_chunk"));
-    let text = text.map(|text| (TEXT, text.to_owned()));
+    let text = text.map(|text| piece(TEXT, text));
     Some((session_id, update.session_update, text))
 }
 
