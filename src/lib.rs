@@ -5,6 +5,7 @@
 //!
 //! - `crates/acp` — framing, JSON-RPC and the types of the Agent Client Protocol and of `cursor/*`; no IO.
 //! - `crates/engine` — state and decisions, behind one lock; no IO. Its `lib.rs` describes each file.
+//!   `crates/pure` — the part of `std` it is compiled with.
 //! - [`driver`] — the one tokio runtime: processes, pipes, timers, frame timing; carries out the engine's
 //!   effects (`driver/agents.rs`, `terminals.rs`, `errands.rs`, `disk_queue.rs`, `child.rs`). [`process`]
 //!   spawns and kills, [`family`] finds all descendants, [`stdin`] writes to agents and reports when one stops

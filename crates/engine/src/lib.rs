@@ -39,10 +39,14 @@
 //! - `contract.rs` — a test that writes the tables Lua sees into `types.lua` (`make doc`) and fails when they
 //!   differ; `functions.rs` below it fails when the functions Lua calls differ from the registered ones.
 //!
-//! The crate does not depend on tokio, rustix or `store`; `clippy.toml` and `scripts/lint` forbid files,
-//! processes, threads, clocks and the environment.
+//! IO does not compile here: `std` is `crates/pure`, which has no files, processes, sockets, threads, clocks or
+//! environment, and the crate does not depend on tokio, rustix or `store`. `clippy.toml` forbids the methods of
+//! `Path` that ask the disk; `scripts/lint` checks that it stays this way.
 #![cfg_attr(not(test), deny(clippy::disallowed_types, clippy::disallowed_methods))]
 #![cfg_attr(test, allow(clippy::disallowed_types, clippy::disallowed_methods))]
+
+#[cfg(not(test))]
+extern crate pure as std;
 
 pub mod agents;
 #[cfg(test)]
