@@ -404,7 +404,7 @@ fn other_encodings_are_kept_or_refused() {
     assert_eq!(dir.get("f"), b"\x7fELF\0\0");
 }
 
-/// A full tmpfs stands for any disk that runs out of space; where it cannot be mounted, /dev/full makes the
+/// A full tmpfs takes the part of a disk that runs out of space; where it cannot be mounted, /dev/full makes the
 /// write fail.
 #[test]
 fn a_full_disk_leaves_what_was_there() {

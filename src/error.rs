@@ -29,7 +29,7 @@ pub enum Error {
     MemoryOff,
     #[error("this conversation is not stored here")]
     NotStored,
-    #[error("search for what? :CursorAgent search {{text}}")]
+    #[error("`search` needs a text: :CursorAgent search {{text}}")]
     NoNeedle,
     #[error(transparent)]
     Stored(#[from] store::transcript::Error),
@@ -47,9 +47,9 @@ pub enum Error {
     NotRules(String),
     #[error("{}", lines(.0))]
     Rules(Vec<engine::Error>),
-    #[error("no wake-up for the main loop: {0}")]
+    #[error("cannot wake up Neovim's main loop: {0}")]
     NoWakeUp(String),
-    #[error("no threads: {0}")]
+    #[error("cannot start threads: {0}")]
     NoThreads(io::Error),
 
     #[error(transparent)]
@@ -106,11 +106,11 @@ pub enum Problem {
     LeadsElsewhere,
     #[error("a broken link; nothing was written")]
     LeadsNowhere,
-    #[error("it has changed on disk; look at its hunks again")]
+    #[error("it has changed on disk; review its changes again")]
     ChangedMeanwhile,
     #[error("read-only; nothing was written")]
     ReadOnly,
-    #[error("not a file on a disk; nothing was written")]
+    #[error("not a file on disk; nothing was written")]
     NotOnDisk,
     #[error("another program keeps replacing this file; nothing was written")]
     Contended,

@@ -96,7 +96,8 @@ fn start(mark: &str) -> Option<UnixStream> {
     };
     started()
         .inspect_err(|error| {
-            let text = format!("no shell to end agents when Neovim is killed: {error}");
+            let text =
+                format!("cannot start the shell that stops agents if Neovim is killed: {error}");
             crate::log::write("warn", &text);
         })
         .ok()

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-/// A rest within a burst. A frame is 16 ms: nobody sees it.
+/// A rest within a burst. A frame is 16 ms, so it cannot be seen.
 const REST: Duration = Duration::from_millis(1);
 /// A read that takes no longer than this found its data waiting, or about to come.
 const AT_ONCE: Duration = Duration::from_micros(200);
@@ -68,7 +68,7 @@ mod tests {
 
     const ROOM: usize = 1000;
 
-    /// Whether it rests after reads that waited so many microseconds and got so many bytes.
+    /// Whether it rests after reads with these waits in microseconds and sizes in bytes.
     fn rests_after(reads: &[(u64, usize)]) -> bool {
         let mut pace = Pace::default();
         for (waited, bytes) in reads {

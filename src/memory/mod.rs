@@ -144,14 +144,14 @@ impl Memory {
                 recalled
             }
             Err(Error::Busy(_)) => {
-                let why = "this conversation is also open in another Neovim; what is said here is stored in a separate file";
+                let why = "this conversation is also open in another Neovim; this chat is stored in a separate file";
                 read_only(path, why.to_owned())
             }
             Err(Error::Io { source, .. }) => {
                 let dir = path.parent().unwrap_or(path);
                 if can_write(dir) {
                     let why = format!(
-                        "could not write the file of this conversation ({source}); what is said here is stored in a separate file"
+                        "could not write this conversation's file ({source}); this chat is stored in a separate file"
                     );
                     return read_only(path, why);
                 }

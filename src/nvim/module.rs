@@ -448,7 +448,8 @@ fn begin(opts: &Table) -> mlua::Result<Driver> {
         crate::log::init(&PathBuf::from(path));
     }
     let waker = wake::waker(opts.get::<Function>("on_wake")?).map_err(mlua::Error::runtime)?;
-    Driver::start(waker).map_err(|error| mlua::Error::runtime(format!("no threads: {error}")))
+    Driver::start(waker)
+        .map_err(|error| mlua::Error::runtime(format!("cannot start threads: {error}")))
 }
 
 /// A copy of the protocol log, so it can be read without the engine's lock.

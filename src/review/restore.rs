@@ -544,7 +544,7 @@ mod tests {
             .expect("restored");
         assert_eq!(names(&done.restored), ["a"]);
         assert_eq!(world.read("b").as_deref(), Some("2"));
-        // An unchanged link stands for its target.
+        // An unchanged link counts as its target.
         let link = world.root.join("link");
         std::os::unix::fs::symlink("c", &link).expect("linked");
         world.turn("0000000001002", &[("c", "3")]);

@@ -23,7 +23,7 @@ use engine::ids::Key;
 pub const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// Of a workspace without git, only small files are kept before a turn.
 const MAX_SMALL_BYTES: u64 = 256 * 1024;
-/// And only so many of them.
+/// And the most of them.
 const MAX_SMALL_FILES: usize = 2_000;
 /// How often it is looked whether git has written something, while something is undecided.
 const GIT_EVERY: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ enum Message {
 /// A file to look at before it is written, and what to do then.
 type Look = (PathBuf, Box<dyn FnOnce() + Send>);
 
-/// The watcher's end that is told things. Dropping the last one ends its threads.
+/// The watcher's sending end. Dropping the last one ends its threads.
 #[derive(Debug)]
 pub struct Watcher {
     jobs: Option<Sender<Message>>,
@@ -807,7 +807,7 @@ impl Watch {
             (self.tell)(Report::TooLarge { key: author.key });
         }
         let paths = workspace::changed(&before, &now);
-        // What a file was is told by how things stood before the command.
+        // The state before the command says what a file was.
         turn.census = Some(before);
         let of = |(_, (other, _)): &(&PathBuf, &(Author, _))| other.key == author.key;
         let taken: Vec<_> = self

@@ -395,7 +395,7 @@ T.case("messages too deep or with numbers too large are answered and named", OPT
   nvim:wait_screen("The end.")
   local notices = table.concat(nvim:texts("notice"), "\n")
   T.contains(notices, "fs/read_text_file: it is nested more than 127 levels deep")
-  T.contains(notices, "terminal/create: it has a number beyond what 64 bits hold")
+  T.contains(notices, "terminal/create: it has a number that does not fit in 64 bits")
   T.contains(notices, "session/update: it is nested more than 127 levels deep")
   local answers = {}
   for _, line in ipairs(agent:log()) do

@@ -173,7 +173,7 @@ case("commands that print no key say so, and end with Neovim", { "--agents", "1"
   nvim:wait_screen("`true`, which should print the Cursor API key, printed nothing")
   with("sh", "-c", "echo two words")
   nvim:keys("R")
-  nvim:wait_screen("printed characters that a key cannot have")
+  nvim:wait_screen("printed invalid characters")
   with("/nonexistent/pass")
   nvim:keys("R")
   nvim:wait_screen("did not start")

@@ -133,7 +133,7 @@ T.case("with several ways to log in none is tried unasked: the user is asked whi
     ["authenticate"] = { { { error = { code = -32603, message = "the window was closed" } } } },
   }, { { { text = "Welcome." } } })
   nvim:prompt("hello")
-  wait_message(nvim, ":CursorAgent login asks which way")
+  wait_message(nvim, ":CursorAgent login asks which method")
   T.contains(nvim:messages(), "Account · API key · Device code")
   T.eq(#agent:received("authenticate"), 0)
   nvim:keys("<Esc>")

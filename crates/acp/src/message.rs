@@ -248,7 +248,7 @@ impl Message {
         let why = if problem.starts_with("recursion limit") {
             "it is nested more than 127 levels deep"
         } else if problem.starts_with("number out of range") {
-            "it has a number beyond what 64 bits hold"
+            "it has a number that does not fit in 64 bits"
         } else if glimpse.is_message {
             "it is not valid JSON"
         } else {
@@ -284,7 +284,7 @@ impl Message {
         };
         let id = match fields.remove("id").map(Id::from_value) {
             Some(Ok(id)) => Some(id),
-            Some(Err(_)) => return Err(Junk::NotMessage("an id of no known type")),
+            Some(Err(_)) => return Err(Junk::NotMessage("its id has an unknown type")),
             None => None,
         };
         match fields.remove("method") {
@@ -296,7 +296,7 @@ impl Message {
                     None => Self::Notification { method, params },
                 })
             }
-            Some(_) => Err(Junk::NotMessage("a method that is no string")),
+            Some(_) => Err(Junk::NotMessage("its method is not a string")),
         }
     }
 

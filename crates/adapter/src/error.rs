@@ -100,7 +100,7 @@ fn said(printed: &str) -> String {
 }
 
 impl Error {
-    /// The CLI's failure: a login that is missing is told from the rest.
+    /// The CLI's failure, where a missing login is a case of its own.
     pub fn failed(reason: String, detail: Value) -> Self {
         if wants_login(&reason) {
             Self::SignedOut { reason }

@@ -9,7 +9,7 @@ const CALL_BYTES: usize = 256 * 1024;
 /// What the calls of one turn may take; later ones are kept without their content.
 const TURN_BYTES: usize = 8 * 1024 * 1024;
 
-/// What the texts of one turn may take; what is said later is left out.
+/// The most that the texts of one turn may take; later text is left out.
 const TEXT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Collects the updates of one turn.
@@ -147,7 +147,7 @@ fn strip(call: &mut ToolCall) {
     call.raw_input = None;
     call.raw_output = None;
     call.content = call.content.as_ref().map(|_| {
-        let note = "Too large to be kept with the session.";
+        let note = "Too large to be stored with the session.";
         vec![ToolContent::Content(ContentBlock::text(note))]
     });
 }

@@ -81,7 +81,7 @@ fn start() -> Option<UnixStream> {
     started()
         .inspect_err(|error| {
             log::warn(&format!(
-                "no shell to end the CLI if this process is killed: {error}"
+                "cannot start the shell that stops the CLI if this process is killed: {error}"
             ));
         })
         .ok()

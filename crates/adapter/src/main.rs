@@ -117,7 +117,9 @@ fn login(options: &Options) -> ExitCode {
 
 fn serve(options: Options) -> ExitCode {
     if std::io::stdin().is_terminal() {
-        complain("an editor starts this and talks to it on stdin; see `cursor-agent-acp --help`");
+        complain(
+            "this is meant to be started by an editor that talks to it on stdin; see `cursor-agent-acp --help`",
+        );
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -170,7 +170,7 @@ impl Server {
     }
 
     pub(crate) fn say_servers_are_ignored(&self, session: &Session) {
-        let title = "MCP servers of the editor are not passed on";
+        let title = "MCP servers from the editor are not used";
         let description = "Cursor's headless mode takes them from .cursor/mcp.json only.";
         log::warn(&format!("{title}: {description}"));
         let client = self.client.borrow();

@@ -345,7 +345,7 @@ fn reason(payload: &Value) -> Option<String> {
         return Some(text.to_owned());
     }
     if let Some(ms) = number(payload, &["timeoutMs", "timeout_ms"]) {
-        return Some(format!("no end after {ms} ms"));
+        return Some(format!("still running after {ms} ms"));
     }
     string(payload, &["path"]).map(str::to_owned)
 }

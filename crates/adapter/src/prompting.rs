@@ -150,7 +150,7 @@ impl Server {
             meta.updated_ms = clock::now_ms();
             if let Some(other) = worked_in.filter(|worked_in| *worked_in != chat) {
                 log::warn(&format!(
-                    "the CLI was to go on with chat {chat}, and speaks of {other}"
+                    "the CLI was asked to continue chat {chat}, but reports {other}"
                 ));
                 // Only what lies on disk proves that the first one is lost.
                 let there = |id: &str| self.chats.find(id, &meta.cwd) == Found::Here;

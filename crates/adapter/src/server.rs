@@ -133,7 +133,7 @@ impl Server {
     }
 
     fn answer_junk(&self, junk: &Junk) {
-        log::warn(&format!("a line that is no message: {junk}"));
+        log::warn(&format!("a line that is not a message: {junk}"));
         let code = match junk {
             Junk::NotJson(_) => RpcError::PARSE_ERROR,
             Junk::NotMessage(_) | Junk::Unreadable { .. } => RpcError::INVALID_REQUEST,

@@ -22,7 +22,7 @@ pub const MODE_OPTION: &str = "mode";
 /// The config option that is the model.
 pub const MODEL_OPTION: &str = "model";
 
-/// Stands for "whatever the CLI uses" where the list does not say what that is.
+/// Means "whatever the CLI uses" when the list does not say what that is.
 pub const DEFAULT_MODEL: &str = "default";
 
 /// A turn under way.

@@ -110,7 +110,7 @@ impl Store {
         let written = private::create_dir(&dir)
             .and_then(|()| private::write_whole(&dir.join(META), value.to_string().as_bytes()));
         if let Err(error) = written {
-            log::warn(&format!("{} is not kept: {error}", dir.display()));
+            log::warn(&format!("{} was not saved: {error}", dir.display()));
         }
     }
 
@@ -134,7 +134,7 @@ impl Store {
             file.write_all(&lines)
         });
         if let Err(error) = written {
-            log::warn(&format!("{} is not kept: {error}", path.display()));
+            log::warn(&format!("{} was not saved: {error}", path.display()));
         }
     }
 
@@ -224,7 +224,7 @@ pub struct SessionImages {
 
 impl Images for SessionImages {
     fn keep(&mut self, bytes: &[u8], extension: &str) -> std::io::Result<PathBuf> {
-        let missing = || std::io::Error::other("no home directory to keep it in");
+        let missing = || std::io::Error::other("HOME is not set, so there is no place to save it");
         let dir = self.dir.as_ref().ok_or_else(missing)?;
         private::create_dir(dir)?;
         let count = std::fs::read_dir(dir)?.count();

@@ -150,7 +150,7 @@ pub async fn run(
         let cancelled = run.follow(sink, cancel).await;
         if !cancelled && let Some(flag) = run.unknown_flag(unsupported) {
             log::warn(&format!(
-                "this CLI does not know {flag}: going on without it"
+                "this CLI does not support {flag}: continuing without it"
             ));
             unsupported.0.push(flag);
             continue;
@@ -355,7 +355,9 @@ impl Run {
             Some(result) => match result.error {
                 None => {
                     if !self.status.is_some_and(|status| status.success()) {
-                        log::warn(&format!("the CLI ended with {exit} after a good result"));
+                        log::warn(&format!(
+                            "the CLI exited with {exit} after a successful result"
+                        ));
                     }
                     Ok(Done {
                         usage: result.usage,

@@ -113,7 +113,7 @@ impl Bearers {
             return Ok(Arc::clone(&known.account));
         }
         if Key::new(key).is_err() {
-            return Err("the bearer token has characters that a key cannot have");
+            return Err("the bearer token contains characters that a key cannot have");
         }
         let id: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let account = Account::of_key(key, &id)

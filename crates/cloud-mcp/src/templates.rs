@@ -19,8 +19,8 @@ pub fn prompt(template: &str, params: &Value) -> String {
         "docAudit" => {
             let mut prompt = format!(
                 "Audit the documentation in:\n{}\nCompare each statement with the code: commands, options, names, defaults, examples, links. \
-                 Correct what is wrong or out of date, add what a reader needs and cannot find, remove what no longer exists. \
-                 Run the examples that can be run. Change documentation only; list the faults of the code that you find.\n",
+                 Fix what is wrong or out of date, add what readers need and cannot find, and remove what no longer exists. \
+                 Run the examples where possible. Change documentation only; report bugs you find in the code, but do not fix them.\n",
                 list("docPaths")
             );
             if let Some(guidelines) = text("guidelines") {
@@ -30,8 +30,8 @@ pub fn prompt(template: &str, params: &Value) -> String {
         }
         "typeCleanup" => {
             let mut prompt = "Improve the types of this code base: replace `any` and its equivalents, needless casts and suppressed type \
-                              errors by precise types, and remove duplicate or unused ones. Behaviour stays the same; the type checker and the \
-                              tests pass at the end.\n"
+                              errors with precise types, and remove duplicate or unused ones. Do not change behaviour; the type checker and the \
+                              tests must pass at the end.\n"
                 .to_owned();
             if flag("strictMode") {
                 prompt
@@ -46,14 +46,14 @@ pub fn prompt(template: &str, params: &Value) -> String {
         _ => {
             let area = text("area").unwrap_or_default();
             let mut prompt = format!(
-                "Find the bug in this area and fix it: {area}\n\nReproduce it first with a test that fails, find its cause, fix the cause rather \
-                 than the symptom, and look for the same mistake elsewhere. The whole test suite passes at the end. Explain the cause in the \
+                "Find the bug in this area and fix it: {area}\n\nFirst reproduce it with a failing test, then find its cause, fix the cause rather \
+                 than the symptom, and look for the same mistake elsewhere. The whole test suite must pass at the end. Explain the cause in the \
                  summary.\n"
             );
             if flag("flaky") {
                 prompt.push_str(
-                    "\nIt shows only now and then: run the tests of this area repeatedly and under load, look for races, time, order and shared \
-                     state, and show by repeated runs that it is gone. No retries and no longer time-outs as the fix.\n",
+                    "\nIt is intermittent: run the tests for this area repeatedly and under load, look for races, timing, ordering and shared \
+                     state, and show with repeated runs that it is gone. Do not use retries or longer timeouts as the fix.\n",
                 );
             }
             prompt

@@ -83,7 +83,7 @@ impl Kind {
             Self::Network => "Check the connection, the proxy, and CURSOR_API_URL",
             Self::Timeout => "Try again",
             Self::Malformed => {
-                "Something between here and Cursor may have answered instead: check the proxy and CURSOR_API_URL"
+                "A proxy or firewall may have answered instead: check the proxy and CURSOR_API_URL"
             }
             Self::Unconfirmed => "Refresh the list before you try again",
         }

@@ -33,7 +33,8 @@ impl Key {
             return Err(Error::new(Kind::NoKey, "The Cursor API key is empty"));
         }
         if !text.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
-            let why = "The Cursor API key has characters that a key cannot have; was something else copied?";
+            let why =
+                "The Cursor API key contains invalid characters; did you copy something else?";
             return Err(Error::new(Kind::NoKey, why));
         }
         Ok(Self(text.to_owned()))
@@ -69,7 +70,7 @@ pub struct KeySource {
     /// How long the command may take.
     limit: Duration,
     held: Mutex<Held>,
-    /// All keys so far, to leave them out of what is said.
+    /// All keys so far, to keep them out of messages.
     known: std::sync::Mutex<Vec<Key>>,
 }
 
@@ -250,7 +251,7 @@ async fn ask(words: &[String], limit: Duration) -> Result<Key, Error> {
     };
     Key::new(line).map_err(|_| {
         fail(format!(
-            "`{program}`, which should print the Cursor API key, printed characters that a key cannot have"
+            "`{program}`, which should print the Cursor API key, printed invalid characters"
         ))
     })
 }

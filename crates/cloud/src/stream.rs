@@ -262,7 +262,7 @@ impl RunStream {
                     if self.next == Next::Look || self.gone {
                         self.finish();
                     } else {
-                        // What happened while the stream could not be had is asked for once more.
+                        // Asks again for what happened while there was no stream.
                         self.last_try = true;
                         self.cuts = 0;
                         self.next = Next::Connect;

@@ -10,8 +10,8 @@ Connects a client that speaks the Agent Client Protocol on stdin and stdout to a
 over the protocol's WebSocket transport. The default path is /acp.
 
   --token-command PROGRAM [ARGUMENT…]   run this command; the first line of its output is the bearer token
-  --help                                shows this
-  --version                             shows the version
+  --help                                print this
+  --version                             print the version
 
 Without a command, the bearer token is ACP_TOKEN from the environment. Messages go to stdout, everything else to stderr.
 It exits when stdin or the connection closes: with code 0 if the server closed the connection cleanly, otherwise with 1.";

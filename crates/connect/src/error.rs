@@ -9,7 +9,7 @@ pub enum Error {
     NoTokenProgram,
     #[error("only one URL is allowed: {0}")]
     SecondUrl(String),
-    #[error("which URL?")]
+    #[error("missing URL")]
     NoUrl,
     #[error("not a ws, wss, http or https URL: {0}")]
     NotAnAddress(String),

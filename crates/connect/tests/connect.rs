@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_hdr};
 
 type Peer = WebSocket<std::net::TcpStream>;
 
-/// A server for one connection; what came with the request is told.
+/// A server for one connection; reports what came with the request.
 fn serve(work: impl FnOnce(Peer) + Send + 'static) -> (String, Receiver<(String, Option<String>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 /// A file larger than this is not read.
 pub const MAX_BYTES: usize = 1024 * 1024;
-/// So many problems of a file are named.
+/// How many problems of a file are listed.
 const MAX_PROBLEMS: usize = 100;
 
 /// What a file says.

@@ -2,7 +2,7 @@
 
 use crate::{Edit, Merge, Piece, Text, diff, three_way, two_way};
 
-/// So many lines of each side of a conflict are shown, and so many conflicts.
+/// How many lines of each side of a conflict are shown, and how many conflicts.
 const SHOWN_LINES: usize = 200;
 const SHOWN_PLACES: usize = 50;
 

@@ -11,11 +11,11 @@ use super::programs::{self, Invocation, Way};
 
 /// What a token looks like after its first letters.
 enum Shape {
-    /// At least so many of `A-Za-z0-9_-`, which do not read like words.
+    /// At least this many of `A-Za-z0-9_-`, which do not read like words.
     Mixed(usize),
-    /// At least so many letters and digits.
+    /// At least this many letters and digits.
     Plain(usize),
-    /// Exactly so many capitals and digits.
+    /// Exactly this many capitals and digits.
     Capitals(usize),
     /// Three parts in base64, parted by dots; five, one of them empty, where it is encrypted.
     Jwt,
@@ -135,7 +135,7 @@ const HOOKS: [&str; 8] = [
 
 /// How far behind an AWS key id its secret is looked for.
 const AWS_REACH: usize = 400;
-/// An AWS secret has so many characters.
+/// The length of an AWS secret, in characters.
 const AWS_SECRET: usize = 40;
 /// How far the end of a quoted value is looked for before it is taken for one that ends with its line.
 const QUOTED_REACH: usize = 64 * 1024;
@@ -1272,7 +1272,7 @@ fn is_hash(value: &[u8]) -> bool {
     value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-')
 }
 
-/// What stands for a value, a masked one included.
+/// A placeholder for a value, such as a masked one.
 fn is_placeholder(value: &[u8]) -> bool {
     value.starts_with(MASK.as_bytes())
         || match value.first() {

@@ -121,7 +121,7 @@ fn every_way_a_store_may_lie_on_disk() {
         ] {
             let store = Store::new(pragmas, tables);
             let path = store.path();
-            assert_eq!(read(&path).unwrap(), None, "nothing is said yet: {pragmas}");
+            assert_eq!(read(&path).unwrap(), None, "no usage yet: {pragmas}");
             store.point_to("");
             assert_eq!(read(&path).unwrap(), None, "{pragmas}");
             store.say(1, 2, 0);

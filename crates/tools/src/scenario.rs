@@ -188,7 +188,7 @@ pub struct Chunks {
     pub single_writes: bool,
 }
 
-/// One chunk with `text` so many times in it: a line of any length.
+/// One chunk that repeats `text`: a line of any length.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BigText {

@@ -285,7 +285,7 @@ impl World {
         self.look(2);
     }
 
-    /// A buffer that the desk knows nothing of is told to it.
+    /// Reports a buffer that the desk does not know yet.
     fn sync(&mut self) {
         let untold = self.desk.has_buffer(Path::new(PATH)) == Some(false);
         if let Some(buffer) = &self.buffer
@@ -530,7 +530,7 @@ impl World {
         }
     }
 
-    /// All is told, taken in and saved.
+    /// Everything is reported, processed and saved.
     fn rest(&mut self) {
         for round in 0..3 {
             self.words.push_back(self.last_agent);

@@ -263,7 +263,7 @@ impl FromValue for Choices {
     }
 }
 
-/// A string, or what stands for one: `true` and `5` have been seen as values of a select.
+/// A string, or something in its place: `true` and `5` have been seen as values of a select.
 struct Scalar(String);
 
 impl FromValue for Scalar {

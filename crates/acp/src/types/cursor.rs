@@ -323,7 +323,7 @@ impl Default for TodoStatus {
 }
 
 impl TodoStatus {
-    /// Whether anything is said.
+    /// Whether it has any content.
     pub fn is_said(&self) -> bool {
         !self.as_str().is_empty()
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{ContentBlock, SessionId, ToolCallId};
 use crate::lenient::{Fields, FromValue, Object, Patch};
 
-/// `subagent_update`, `subagent_spawned` and `subagent_state_update`: what is said of a subagent.
+/// `subagent_update`, `subagent_spawned` and `subagent_state_update`: reports about a subagent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SubagentUpdate {
     /// Its session; without it, the session of the update.
@@ -42,7 +42,7 @@ pub struct SubagentUpdate {
 impl FromValue for SubagentUpdate {
     fn from_value(value: Value) -> Result<Self, Value> {
         let mut fields = Object::from_value(value)?;
-        // What is said of it may stand in an object of its own.
+        // Its fields may be in a nested object.
         if let Some(Value::Object(inner)) = fields.get("subagent").cloned() {
             fields.remove("subagent");
             for (name, value) in inner {
@@ -142,7 +142,7 @@ impl SubagentState {
         }
     }
 
-    /// A state by its word, and what else is said of it. The draft's states say how it ended.
+    /// A state by name, with its other fields. The draft's states say how it ended.
     fn new(word: &str, fields: &mut Object) -> Self {
         let mut stop_reason: Option<String> = fields.take("stopReason");
         let error = match fields.remove("error") {
@@ -195,7 +195,7 @@ impl SubagentState {
 /// `session_message` and `session_message_chunk`: what one session tells another.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionMessage {
-    /// The message, in the transcript it is told in.
+    /// The message, in the transcript that contains it.
     pub message_id: String,
     /// Who wrote it.
     pub sender: Option<SessionId>,

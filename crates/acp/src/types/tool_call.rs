@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{ContentBlock, TerminalId, ToolCallId};
 use crate::lenient::{Fields, FromValue, Object, Unknown, string_enum};
 
-/// What is said about a tool call: what is `None` stays as it was.
+/// An update of a tool call: what is `None` stays as it was.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCall {
     /// The call. Empty when a permission request names none.

@@ -9,7 +9,7 @@ fn hanging(first: &[Value]) -> Double {
     let double = Double::empty();
     let lines: Vec<String> = first.iter().map(|event| format!("{event}\n")).collect();
     let file = double.file(lines.concat().as_bytes());
-    // One in a session of its own, and one that is nobody's child: only Linux lets us find those.
+    // One in its own session, and an orphan: only Linux lets us find those.
     let far = if cfg!(target_os = "linux") {
         "setsid sh -c 'echo $$ >\"$0/session.pid\"; exec sleep 1000' \"$note\" &
 (setsid sh -c 'echo $$ >\"$0/orphan.pid\"; exec sleep 1000' \"$note\" >/dev/null 2>&1 </dev/null &)"

@@ -1,4 +1,4 @@
-//! What the API and the network get wrong, by kind, and that no secret is in what is said about it.
+//! Failures of the API and the network, by kind, and that messages about them contain no secrets.
 
 use cloud::fake::{Fault, Options, What};
 use serde_json::json;

@@ -12,9 +12,9 @@ pub struct Fault {
     pub method: Option<String>,
     /// Only paths that end in this.
     pub path: Option<String>,
-    /// So many matching requests pass first.
+    /// How many matching requests pass first.
     pub after: u32,
-    /// So many meet it; 0: all.
+    /// How many are hit by it; 0 for all.
     pub times: u32,
     /// What happens.
     pub what: What,

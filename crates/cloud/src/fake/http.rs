@@ -26,7 +26,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// A connection that may have only so many bytes left to live.
+/// A connection that may be limited to a number of bytes.
 #[derive(Debug)]
 pub struct Wire {
     socket: TcpStream,

@@ -187,7 +187,7 @@ async fn a_look_for_new_runs_while_loading_tells_nothing_twice() {
         let update = &message["params"]["update"]["sessionUpdate"];
         prompts += usize::from(update == "user_message_chunk");
         answered += usize::from(message["id"].is_number());
-        // What a second look would have begun to tell is told by then.
+        // By then, a second watcher would have reported something.
         if answered == 3 && message["id"].is_number() {
             stdin
                 .write_all(ask(4, "session/list", json!({})).as_bytes())

@@ -288,7 +288,7 @@ impl Agent {
         &self.link
     }
 
-    /// Its process is told to end.
+    /// Its process was asked to exit.
     pub(crate) fn let_go(&mut self) {
         self.link = Link::Stopped;
     }
@@ -602,7 +602,7 @@ impl Agent {
             ways => {
                 let names: Vec<&str> = ways.iter().map(|way| way.name.as_str()).collect();
                 format!(
-                    ":CursorAgent login asks which way, {THEN}: {}",
+                    ":CursorAgent login asks which method to use, {THEN}: {}",
                     names.join(" · ")
                 )
             }

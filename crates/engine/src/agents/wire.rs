@@ -57,7 +57,7 @@ impl Engine {
                 Incoming::Response { waiter, result, .. } => self.on_response(proc, waiter, result),
                 Incoming::Cancelled { ticket } => self.on_withdrawn(proc, ticket),
                 Incoming::Stray { id } => {
-                    self.log("info", format!("an answer to no request: {id:?}"))
+                    self.log("info", format!("a response to an unknown request: {id:?}"))
                 }
             }
         }

@@ -122,7 +122,7 @@ pub(crate) struct Accesses {
 }
 
 impl Engine {
-    /// What `~` stands for.
+    /// The directory `~` expands to.
     pub(crate) fn home(&self) -> String {
         self.policy().home().to_owned()
     }

@@ -11,7 +11,7 @@ use super::call::{
 use crate::tools::kind::ToolKind;
 use crate::tools::tool_call::{Content, ToolCall};
 
-/// So many variables and fields of an input are in a card; the details have all.
+/// How many variables and fields of an input a card shows; the details have all.
 const MAX_FACTS: usize = 100;
 /// How much of what a card shows is looked through for what need not be said twice.
 const MAX_READ_BYTES: usize = 16 * 1024 * 1024;

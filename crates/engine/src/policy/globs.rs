@@ -20,7 +20,7 @@ const MAX_COMPILED_BYTES: usize = 4 * 1024 * 1024;
 /// What lets a shell do more than one command: a `*` of a rule that allows does not stand for these.
 const SHELL: &str = r";&|<>$`()\r\n";
 
-/// A text to match; `*` stands for any text.
+/// A text to match; `*` matches any text.
 #[derive(Debug, Clone)]
 pub struct TextGlob(Regex);
 
@@ -57,7 +57,7 @@ impl TextGlob {
     }
 }
 
-/// One of the paths a glob stands for: a directory or file, and what may follow below it.
+/// One of the paths a glob matches: a directory or file, and what may follow below it.
 #[derive(Debug)]
 pub struct PathGlob {
     /// The part without wildcards.
@@ -116,7 +116,7 @@ impl PathGlob {
     }
 }
 
-/// `**` stands for any number of directories, `*` and `?` for text within one.
+/// `**` matches any number of directories, `*` and `?` text within one.
 fn wild_source(glob: &str) -> String {
     let parts: Vec<&str> = glob.split('/').collect();
     let mut source = String::new();

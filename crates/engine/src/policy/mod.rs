@@ -68,7 +68,7 @@ pub struct PolicySpec {
     pub rules: Vec<RuleSpec>,
     /// Directories agents may work in beside their own.
     pub roots: Vec<String>,
-    /// What `~` stands for.
+    /// The directory `~` expands to.
     pub home: String,
 }
 
@@ -211,7 +211,7 @@ impl Policy {
         })
     }
 
-    /// What `~` stands for.
+    /// The directory `~` expands to.
     pub fn home(&self) -> &str {
         &self.home
     }

@@ -7,7 +7,7 @@ use super::Disk;
 /// A path that leads through more links than this leads in a circle.
 const MAX_LINKS: usize = 40;
 
-/// Where a path that leads in a circle is said to lead: inside no workspace.
+/// The target of a path that leads in a circle: outside every workspace.
 const NOWHERE: &str = "/";
 
 /// A path as the agent wrote it, absolute: `file://` decoded, `~` and what is relative filled in. Links and `..` stay.

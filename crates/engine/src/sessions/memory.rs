@@ -445,7 +445,7 @@ impl Session {
         named && (self.stored || self.turns > 0)
     }
 
-    /// What it is stored under: of a session that takes the place of another, the old id until something is said in it.
+    /// The id it is stored under: for a session that replaces another, the old one until it has its first message.
     fn stored_id(&self) -> String {
         let old = self.known_as.clone().filter(|_| self.turns == 0);
         let own = self.session_id.as_ref().map(|id| id.as_str().to_owned());

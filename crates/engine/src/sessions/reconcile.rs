@@ -322,7 +322,7 @@ fn known(
     })
 }
 
-/// How many bytes of a text have so many that are no space.
+/// How many bytes of a text contain this many that are not spaces.
 fn unsqueezed(text: &str, bytes: usize) -> usize {
     let mut left = bytes;
     for (at, char) in text.char_indices() {
@@ -430,7 +430,7 @@ mod tests {
         let restored = all.entries().len();
         take_news(&mut all, restored, &conversation(replay));
         assert_eq!(shown(&all), expected, "{stored:?} and {replay:?}");
-        // What comes once more is no news.
+        // A repetition changes nothing.
         let restored = all.entries().len();
         take_news(&mut all, restored, &conversation(replay));
         assert_eq!(shown(&all), expected, "{replay:?} twice");
@@ -516,7 +516,7 @@ mod tests {
                 "four",
             ],
         );
-        // The same words, and the same call, once more.
+        // The same words and the same call again.
         check(
             &["> do it", "Done.", "$ look"],
             &[
@@ -526,7 +526,7 @@ mod tests {
                 "> do it", "Done.", "$ look", "$ edit", "Done.", "$ read", "Done.",
             ],
         );
-        // Behind a call, what is said is another message.
+        // Text after a call is another message.
         check(
             &["> count", "one", "$ look"],
             &["> count", "one two three"],

@@ -89,13 +89,13 @@ pub struct Session {
     pub(super) replayed: bool,
     /// What is stored of it is being read: it is asked for at the agent afterwards.
     pub(super) recalling: bool,
-    /// So many entries were stored before.
+    /// How many entries were stored before.
     pub(super) restored: usize,
     /// Its file is there, and goes on.
     pub(super) stored: bool,
     /// What the user calls it.
     pub(super) name: Option<String>,
-    /// The id it is stored under, until something is said in the session that takes its place.
+    /// The id it is stored under, until the session that replaces it has its first message.
     pub(super) known_as: Option<String>,
     /// It is a chat of Cursor's terminal that was brought back.
     pub(super) terminal: Option<crate::sessions::memory::Terminal>,
@@ -122,9 +122,9 @@ pub struct Carry {
 /// How far a replay is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Replay {
-    /// So many updates of it are in the transcript.
+    /// How many of its updates are in the transcript.
     pub taken: u64,
-    /// So many are still to come that are there already, from an earlier replay that broke off.
+    /// How many updates still to come are there already, from an earlier replay that broke off.
     pub skip: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Subagents: sessions an agent starts inside ours. Each is one task entry of the transcript, and all it says and does
 //! belongs to that entry, whatever else comes between.
 //!
-//! Who speaks is told by the session's id, by a tool call named in `_meta`, or by both sides of a message. An id that was
+//! The speaker is known by the session's id, by a tool call named in `_meta`, or by both sides of a message. An id that was
 //! never announced gets a task as well: its words belong to no other.
 
 use acp::types::{self as wire, SessionUpdate, SubagentState};
@@ -397,7 +397,7 @@ impl Engine {
         };
         let (sender, recipient) = (task_of(&told.sender), task_of(&told.recipient));
         match (sender, recipient) {
-            // The child's own view of what it is told, or its parent's.
+            // The prompt as the child shows it, or as its parent does.
             (_, Some(at)) if sender != recipient && !self.is_above(key, at, sender) => {
                 Some((at, Voice::User))
             }
@@ -512,7 +512,7 @@ impl Engine {
     pub(crate) fn lone_delegate(&self, key: Key) -> Option<usize> {
         let session = self.sessions.get(&key).filter(|s| s.turn.is_none())?;
         let mut launched = session.transcript.tasks_of_turn().filter(|(_, task)| {
-            // One that is told of at its end says how long it took.
+            // One that is only reported at its end says how long it took.
             task.named.is_some() && task.duration_ms.is_none() && task.state.is_none()
         });
         let (at, _) = launched.next()?;

@@ -707,7 +707,7 @@ mod tests {
         let prompt = format!("What is this?\n\n{error}");
         assert_eq!(find(&format!("You asked:\n\n{error}"), &prompt, true), None);
         assert_eq!(find(&format!("You said: {prompt}"), &prompt, true), None);
-        // The same failure once more.
+        // The same failure again.
         assert!(find(error, error, true).is_some());
         for again in ["", "I will look.\n\n"] {
             assert!(find(&format!("{again}{error}"), &prompt, true).is_some());

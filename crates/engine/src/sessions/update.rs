@@ -22,7 +22,7 @@ pub struct Update<'a> {
     pub parent: Option<usize>,
     /// The agent says of each call what came of it: one it says nothing of did not run. Cursor does.
     pub tells_all: bool,
-    /// What `~` stands for.
+    /// The directory `~` expands to.
     pub home: &'a str,
     /// What it says.
     pub news: SessionUpdate,

@@ -94,7 +94,7 @@ mod tests {
                 &["let a = 1;", "let b = g(x);"],
                 &[(2, "f"), (4, "g")],
             ),
-            // A line more: the stretch is compared as a whole, and the line that is new stands for itself.
+            // One more line: the stretch is compared as a whole, and the new line is on its own.
             (
                 &["let a = f(x, y);", "done(a);"],
                 &["let a = g(x, y);", "check", "done(a);"],

@@ -249,7 +249,7 @@ pub struct OpenDiff {
 }
 
 impl ToolCall {
-    /// Takes what is said of it: what is not mentioned stays. Hands back the diffs that are still to be computed.
+    /// Applies an update; what it does not mention stays. Returns the diffs that are still to be computed.
     pub fn apply(&mut self, news: wire::ToolCall) -> Vec<OpenDiff> {
         if let Some(title) = news.title.filter(|title| !title.is_empty()) {
             self.title = title;

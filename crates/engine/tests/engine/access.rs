@@ -303,7 +303,7 @@ fn nothing_waits_for_a_turn_or_a_session_that_is_over() {
         "fs/write_text_file",
         json!({ "sessionId": "elsewhere", "path": "/etc/x", "content": "" }),
     );
-    // An id nobody knows is a subagent's of the turn that runs: it has the same fence.
+    // An unknown id belongs to a subagent of the running turn: the same limits apply.
     assert_eq!(world.answered(id), None);
     assert_eq!(pending(&world).len(), 1);
 }
@@ -596,7 +596,7 @@ fn a_permission_is_not_seen_before_it_is_judged() {
     let id = world.ask("session/request_permission", permission("ls", &USUAL));
     assert!(pending(&world).is_empty());
     assert_eq!(world.state(key), "running");
-    // It changed before the rules had their say: only what is said of the new call counts.
+    // It changed before the rules were applied: only the verdict on the new call counts.
     let update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "rawInput": { "command": "make" } });
     world.update("s-1", update);
     world.judge();

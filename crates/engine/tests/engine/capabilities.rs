@@ -114,7 +114,7 @@ fn what_agents_announce() {
         expected[flag] = json!(true);
         assert_eq!(capabilities(announced), expected, "{flag}");
     }
-    // null and absent are no; so are unstable ones nobody here uses.
+    // null and absent mean no; so do unstable ones that are not used here.
     let off = json!({
         "loadSession": false, "sessionCapabilities": { "list": null, "fork": null, "archive": {}, "status": {}, "title": {} },
         "providers": {}, "mcpCapabilities": { "acp": true }, "auth": { "status": {} },

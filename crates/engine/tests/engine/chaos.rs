@@ -1,4 +1,4 @@
-//! What holds for any sequence of messages and calls: nobody is left waiting, nobody is answered twice, nothing panics,
+//! What holds for any sequence of messages and calls: no request is left unanswered or answered twice, nothing panics,
 //! nothing that was said is lost, and the editor ends up knowing what the engine knows.
 //!
 //! The kit checks each line on its way out; here the sequences are made, and what must hold after each step.
@@ -129,7 +129,7 @@ impl Chaos {
         (count > 0).then(|| self.keys[pick % count])
     }
 
-    /// A session's id: mostly one there is, else a subagent's or nobody's.
+    /// A session's id: mostly an existing one, else a subagent's or an unknown one.
     fn session_id(&self, pick: usize) -> String {
         let ids = self.keys.iter().filter_map(|key| {
             let status = self.world.status(*key);
@@ -701,7 +701,7 @@ fn update() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What is said of subagents, and what they tell each other.
+/// Reports about subagents, and messages between them.
 fn subagent() -> impl Strategy<Value = Value> {
     let words = [
         "running",
@@ -905,7 +905,7 @@ fn finish(mut chaos: Chaos, by_shutdown: bool, budget: usize) -> Chaos {
         chaos.step(Step::Editor(Call::Shutdown));
     } else {
         for key in chaos.keys.clone() {
-            // Asked by nobody any more: each process is let go with its last session.
+            // No longer needed: each process ends with its last session.
             chaos.world.act(|engine| engine.close(key)).unwrap();
         }
         chaos.keys.clear();

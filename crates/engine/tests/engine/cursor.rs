@@ -584,7 +584,7 @@ fn cursor_ask_question() {
         world.decide(number, answer).unwrap();
         assert_eq!(world.result_of(id), outcome(result));
     }
-    // As a notification there is nobody to answer; what is asked is seen all the same.
+    // A notification cannot be answered; the question is shown all the same.
     let (mut world, key) = in_turn();
     world.notify("cursor/ask_question", ask);
     assert_eq!(world.mirror.pending.len(), 0);

@@ -288,7 +288,7 @@ fn permission_kinds() {
         is("cancelled", true),
         "an agent with no way to say no"
     );
-    // A kind nobody knows is for the user to choose, never for us.
+    // An unknown kind is for the user to choose, never for us.
     assert!(answer(&["abstain"], json!({ "accept": true })).is_err());
     assert_eq!(
         answer(&["abstain"], json!({ "option": "id-abstain" })),
@@ -461,7 +461,7 @@ fn auth_method_types() {
         told.contains("set PLAIN_KEY in `agents.plain.env` (see https://keys)"),
         "{told}"
     );
-    // One nobody knows.
+    // An unknown one.
     let (by, _) = login(json!({ "id": "m", "name": "M", "type": "retina" }));
     assert_eq!(by["command"], json!(["plain-agent", "login"]));
 }

@@ -1,4 +1,4 @@
-//! Cursor's CLI without `acp`: its headless mode takes over, which is said once.
+//! Cursor's CLI without `acp`: its headless mode takes over, and a notice says so once.
 
 use engine::agents::agent::AgentSpec;
 use engine::ids::Key;
@@ -102,7 +102,7 @@ fn one_that_never_answers_is_given_up() {
     assert!(world.last_told().contains("no answer for 20 s"));
     answer(&mut world);
     assert_eq!(world.state(key), "idle");
-    // Its own silence is told as usual.
+    // Its own silence is reported as usual.
     let mut world = World::new(None);
     open(&mut world, spec("/project"));
     world.exit(world.proc(), 0, &[]);

@@ -76,7 +76,7 @@ fn everybody_who_waits_is_answered_before_the_process_is_let_go() {
             .any(|effect| matches!(effect, Effect::End { proc: of, .. } if *of == proc));
         assert!(end, "{name}");
         assert_eq!(world.mirror.pending.len(), 0, "{name}");
-        // What it still asks afterwards is put before nobody.
+        // What it still asks afterwards is not shown.
         world.hear_from(proc, &json!({ "id": 77, "method": "session/request_permission", "params": permission("s-1", "t2") }));
         assert_eq!(world.mirror.pending.len(), 0, "{name}");
     }
@@ -540,7 +540,7 @@ fn sessions_of_one_agent_and_directory_share_a_process() {
         .act(|engine| engine.open(elsewhere, Default::default()))
         .unwrap();
     assert_ne!(world.proc(), proc);
-    // A crash is all of theirs, and nobody else's; a restart brings them all back.
+    // A crash ends all of its sessions and no others; a restart brings them all back.
     world.exit(proc, 1, &[]);
     assert_eq!(world.state(first), "failed");
     assert_eq!(world.state(second), "failed");
@@ -564,7 +564,7 @@ fn sessions_of_one_agent_and_directory_share_a_process() {
     assert_eq!(refused.to_string(), "session s-2 is already open");
 }
 
-/// Lines that cannot be read, each with what is said of it.
+/// Lines that cannot be read, each with its message.
 fn unreadable(id: &str, rest: &str) -> [(String, &'static str); 5] {
     let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
     let with = |value: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}{value}}}"#);

@@ -129,7 +129,7 @@ fn authenticate_when_a_session_is_refused_without_it() {
     assert_eq!(request["params"]["methodId"], "itself");
     world.reply(&request, json!({}));
     let request = world.take("session/new");
-    // Refused once more: now the user has to.
+    // Refused again: now the user has to log in.
     world.refuse(&request, -32000, "Authentication required");
     assert_eq!(world.sent("authenticate"), None);
     assert_eq!(world.status(key)["needs_login"], true);
@@ -329,7 +329,7 @@ fn session_new() {
     assert_eq!(params["mcpServers"][1]["type"], "http");
     assert_eq!(params["mcpServers"][2]["type"], "sse");
 
-    // Without the capabilities: what is left out is said.
+    // Without the capabilities: a notice says what is left out.
     let mut world = World::new(Some(Profile::bare()));
     let key = world.open(all);
     let params = world.all_sent("session/new").remove(0);
@@ -363,7 +363,7 @@ fn session_new_is_refused() {
         "{}",
         world.last_told()
     );
-    // The next prompt tries once more, on the same process.
+    // The next prompt tries again, on the same process.
     world.queue(key, "hello");
     let request = world.take("session/new");
     world.reply(&request, json!({ "sessionId": "s-1" }));
@@ -412,7 +412,7 @@ fn a_session_that_does_not_come_is_said_to_be_late_and_may_come_later() {
         assert!(told.contains(":CursorAgent restart"), "{told}");
         assert_eq!(world.texts(key), [format!("notice: {told}")]);
         world.advance(300_000);
-        assert_eq!(world.texts(key).len(), 1, "it is said once");
+        assert_eq!(world.texts(key).len(), 1, "one notice");
 
         world.reply(&request, json!({ "sessionId": "s-1" }));
         world.advance(1000);
@@ -589,7 +589,7 @@ fn session_list_asked_for_while_the_agent_starts() {
     world.exit(proc, 1, &["no model"]);
     assert!(
         !world.mirror.results[&number].0,
-        "nobody was told that the list will not come"
+        "no answer for a list that will not come"
     );
 }
 
@@ -654,7 +654,7 @@ fn session_close_while_it_is_being_made() {
         .unwrap();
     let request = world.take("session/new");
     world.act(|engine| engine.close(second)).unwrap();
-    // What is said in it is nobody's, least of all the other session's.
+    // Its text belongs to no session, least of all the other one.
     world.say("s-2", "early");
     world.reply(&request, json!({ "sessionId": "s-2" }));
     world.say("s-2", "late");
@@ -844,7 +844,7 @@ fn session_prompt_with_blocks_as_far_as_the_agent_takes_them() {
         ]
     );
     assert_eq!(world.transcript(key)[0]["context"], json!(["@d.pdf"]));
-    // None of them: files as text, images as links, and what cannot be sent is said.
+    // None of them: files as text, images as links, and a notice for what cannot be sent.
     let (mut world, key) = World::ready(Profile::bare());
     assert_eq!(
         world.prompt_with(key, "see", blocks),
@@ -897,7 +897,7 @@ fn session_cancel() {
     let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
     assert_eq!(world.result_of(ask), cancelled);
     assert_eq!(world.status(key)["cancelling"], true);
-    // Whatever it asks now, there is nobody to answer.
+    // Whatever it asks now cannot be answered.
     assert_eq!(
         world.call("session/request_permission", ask_for("t2")),
         cancelled
@@ -1175,7 +1175,7 @@ fn fs_write_text_file_that_waits_for_the_user_is_cancelled_with_the_turn() {
     world.act(|engine| engine.cancel(key)).unwrap();
     assert_eq!(world.error_of(asked)["code"], -32800);
     assert_eq!(world.mirror.withdrawn, [number]);
-    // One that is being written is told how it went.
+    // One that is being written gets its result.
     assert_eq!(world.answered(busy), None);
     world.act(|engine| engine.on_file_done(engine::ids::EditorId(on_disk), Ok(String::new())));
     assert_eq!(world.result_of(busy), json!({}));
@@ -1494,7 +1494,7 @@ fn every_other_method_of_the_table_is_answered_with_method_not_found() {
         "mcp/message",
         "proxy/initialize",
         "proxy/successor",
-        // Somebody's own.
+        // A custom one.
         "_vendor/thing",
         "cursor/anything_else",
         "craft/drainMidTurnQueue",

@@ -1,4 +1,4 @@
-//! Signing in to Cursor: by key, by login, and what the user is told when neither works.
+//! Signing in to Cursor: by key, by login, and the messages when neither works.
 
 use engine::agents::agent::AgentSpec;
 use engine::ids::Key;

@@ -260,7 +260,7 @@ fn it_hangs_on_the_call_that_started_it() {
             spawned(json!({})),
             3,
         ),
-        // By nothing: it stands for itself.
+        // By nothing: it is on its own.
         (
             vec![
                 call("a", "Run", "execute", json!({})),
@@ -300,7 +300,7 @@ fn it_hangs_on_the_call_that_started_it() {
     );
     assert_eq!(lines(&world, key), ["tool: an MCP tool", "tool: Find it"]);
     assert_eq!(task(&world, key, 2).get("task"), None);
-    // A call that is told of only now.
+    // A call that is announced only now.
     world.update("s-1", call("b", "Find it", "think", json!({})));
     world.update("s-1", json!({ "sessionUpdate": "tool_call_update", "toolCallId": "b", "status": "completed", "rawOutput": { "text": "x" } }));
     assert_eq!(lines(&world, key), ["tool: an MCP tool", "tool: Find it"]);
@@ -365,13 +365,13 @@ fn ids_nobody_told_of_have_blocks_of_their_own() {
     world.say("stranger", "before ");
     world.say("s-1", "of it.");
     world.say("other", "another");
-    world.say("stranger", "it is told of.");
+    world.say("stranger", "it is announced.");
     assert_eq!(
         lines(&world, key),
         [
             "agent: Begin of it.",
             "tool: Subagent",
-            "3> agent: before it is told of.",
+            "3> agent: before it is announced.",
             "tool: Subagent",
             "5> agent: another",
         ]
@@ -392,7 +392,7 @@ fn ids_nobody_told_of_have_blocks_of_their_own() {
     world.say("stranger", " And on.");
     assert_eq!(
         lines(&world, key)[1..3],
-        ["tool: Late", "3> agent: before it is told of. And on."]
+        ["tool: Late", "3> agent: before it is announced. And on."]
     );
     assert_eq!(lines(&world, key)[3], "tool: By its session");
     // What the other did was taken to end with the turn; the one that said it runs goes on.
@@ -403,9 +403,9 @@ fn ids_nobody_told_of_have_blocks_of_their_own() {
     world.say("other", "Still here.");
     assert_eq!(task(&world, key, 5)["status"], "in_progress");
     let after = lines(&world, key);
-    assert_eq!(after[2], "3> agent: before it is told of. And on. Still.");
+    assert_eq!(after[2], "3> agent: before it is announced. And on. Still.");
     assert_eq!(after[5], "5> agent: Still here.");
-    // What a session that nobody knows could do is nobody's news.
+    // The abilities of an unknown session concern no chat.
     let before = world.transcript(key).len();
     tell(
         &mut world,
@@ -575,7 +575,7 @@ fn claudes_meta_hangs_words_on_the_call() {
     );
     assert_eq!(task(&world, key, 2)["task"]["subagent"], "general");
     assert_eq!(task(&world, key, 5)["status"], "completed");
-    // A call nobody told of.
+    // A call that was never announced.
     world.update("s-1", json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "odd" },
         "_meta": { "claudeCode": { "parentToolUseId": "toolu_9" } } }));
     assert_eq!(lines(&world, key)[4..], ["tool: Subagent", "6> agent: odd"]);
@@ -600,7 +600,7 @@ fn messages_between_sessions_stand_once_in_the_block() {
             .extend(more.as_object().unwrap().clone());
         update
     };
-    // What it is told: in both transcripts.
+    // Its prompt is in both transcripts.
     world.update(
         "s-1",
         message(
@@ -639,7 +639,7 @@ fn messages_between_sessions_stand_once_in_the_block() {
             json!({}),
         ),
     );
-    // Another, in pieces, whose sender is told in between.
+    // Another, in pieces, whose sender is announced in between.
     let piece = |text: &str| json!({ "sessionUpdate": "session_message_chunk", "messageId": "m3", "content": { "type": "text", "text": text } });
     world.update("s-1", piece("And "));
     world.update("s-1", json!({ "sessionUpdate": "session_message", "messageId": "m3", "senderSessionId": "sub", "recipientSessionId": "s-1" }));
@@ -657,7 +657,7 @@ fn messages_between_sessions_stand_once_in_the_block() {
             "2> agent: I go on.",
         ]
     );
-    // Of whom it is, nobody says: it is not the agent's, and not lost.
+    // Its sender is unknown: it is not the agent's, and not lost.
     world.update("s-1", json!({ "sessionUpdate": "session_message_chunk", "messageId": "m9", "content": { "type": "text", "text": "lost?" } }));
     world.end_turn(&prompt, "end_turn");
     let lines = lines(&world, key);
@@ -701,7 +701,7 @@ fn a_permission_names_who_asks_and_outlives_the_turn() {
     assert_eq!(task(&world, key, 2)["task"].get("waiting"), None);
     assert_eq!(world.state(key), "idle");
 
-    // After the turn: under its own id, under that of its parent, and under one nobody told of.
+    // After the turn: under its own id, under that of its parent, and under one that was never announced.
     let two = world.ask("session/request_permission", ask("sub", "second"));
     let three = world.ask("session/request_permission", ask("s-1", "third"));
     let four = world.ask("session/request_permission", ask("stranger", "fourth"));

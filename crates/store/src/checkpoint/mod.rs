@@ -37,7 +37,7 @@ use objects::Objects;
 const VERSION: u32 = 1;
 /// A content this young may belong to a line that is yet to be written, by another Neovim.
 const YOUNG: Duration = Duration::from_secs(3600);
-/// So many journals are open at once: each is a file descriptor, and a long day has hundreds of prompts.
+/// How many journals may be open at once: each is a file descriptor, and a long day has hundreds of prompts.
 const MAX_OPEN: usize = 16;
 
 /// How often the lock is asked for before something else is taken to have it, and the pause in between.

@@ -20,7 +20,7 @@ const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
 const MESSAGES: u64 = 1;
 const TODOS: u64 = 3;
 const TURNS: u64 = 8;
-/// Of the first prompt, so many characters name a chat.
+/// How many characters of the first prompt make a chat's title.
 const TITLE_CHARS: usize = 80;
 /// Of a result, a longer text is cut.
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
@@ -330,7 +330,7 @@ fn step_item(step: &[(u64, Field<'_>)], at: usize) -> Option<Item> {
     })
 }
 
-/// The tool a field of a tool call stands for.
+/// The tool a field of a tool call means.
 fn tool_of(number: u64) -> Option<(&'static str, &'static str)> {
     Some(match number {
         1 => ("execute", "Shell"),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// A longer write-ahead log is not read.
 const MAX_LOG_BYTES: u64 = 256 * 1024 * 1024;
-/// So many pages are looked at; a store has far fewer.
+/// The most pages to read; a store has far fewer.
 const MAX_PAGES: usize = 500_000;
 /// A longer value is not read.
 const MAX_VALUE_BYTES: usize = 64 * 1024 * 1024;
@@ -118,25 +118,25 @@ impl Database {
             Some(&at) => header.copy_from_slice(
                 this.log
                     .get(at..at + 100)
-                    .ok_or(Error::Corrupt("a short log"))?,
+                    .ok_or(Error::Corrupt("the write-ahead log is truncated"))?,
             ),
             None => this.file.read_exact_at(&mut header, 0)?,
         }
         if !header.starts_with(b"SQLite format 3\0") {
-            return Err(Error::Corrupt("no header"));
+            return Err(Error::Corrupt("the header is missing"));
         }
         let size = match u16::from_be_bytes([header[16], header[17]]) {
             1 => 65_536,
             size => usize::from(size),
         };
         if !size.is_power_of_two() || size < 512 || of_log.is_some_and(|of_log| of_log != size) {
-            return Err(Error::Corrupt("an odd page size"));
+            return Err(Error::Corrupt("invalid page size"));
         }
         this.page_size = size;
         this.usable = size
             .checked_sub(usize::from(header[20]))
             .filter(|usable| *usable >= 480)
-            .ok_or(Error::Corrupt("an odd page size"))?;
+            .ok_or(Error::Corrupt("invalid page size"))?;
         Ok(this)
     }
 
@@ -206,7 +206,9 @@ impl Database {
         }
         if let Some(&at) = self.newer.get(&number) {
             let page = self.log.get(at..at + self.page_size);
-            return Ok(page.ok_or(Error::Corrupt("a short log"))?.to_vec());
+            return Ok(page
+                .ok_or(Error::Corrupt("the write-ahead log is truncated"))?
+                .to_vec());
         }
         let before = number.checked_sub(1).ok_or(Error::Corrupt("page 0"))?;
         let mut page = vec![0; self.page_size];
@@ -214,7 +216,7 @@ impl Database {
         match self.file.read_exact_at(&mut page, at) {
             Ok(()) => Ok(page),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(Error::Corrupt("its end is missing"))
+                Err(Error::Corrupt("the file is truncated"))
             }
             Err(error) => Err(error.into()),
         }
@@ -228,18 +230,22 @@ impl Database {
         visit: &mut dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>, Error>,
     ) -> Result<ControlFlow<()>, Error> {
         if depth > MAX_DEPTH {
-            return Err(Error::Corrupt("a tree without end"));
+            return Err(Error::Corrupt("a tree contains a cycle"));
         }
         let page = self.page(number)?;
         let start = if number == 1 { 100 } else { 0 };
-        let byte = |at: usize| page.get(at).copied().ok_or(Error::Corrupt("a short page"));
+        let byte = |at: usize| {
+            page.get(at)
+                .copied()
+                .ok_or(Error::Corrupt("a page is truncated"))
+        };
         let kind = byte(start)?;
         let (leaf, table) = match kind {
             0x0d => (true, true),
             0x05 => (false, true),
             0x0a => (true, false),
             0x02 => (false, false),
-            _ => return Err(Error::Corrupt("an odd page")),
+            _ => return Err(Error::Corrupt("unknown kind of page")),
         };
         let count = usize::from(u16::from_be_bytes([byte(start + 3)?, byte(start + 4)?]));
         let cells = start + if leaf { 8 } else { 12 };
@@ -248,7 +254,7 @@ impl Database {
             let at = usize::from(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
             let mut rest = page
                 .get(at..)
-                .ok_or(Error::Corrupt("a cell off its page"))?;
+                .ok_or(Error::Corrupt("a cell lies outside its page"))?;
             if !leaf {
                 let child = take(&mut rest, 4)?;
                 let child = u32::from_be_bytes(child.try_into().unwrap_or_default());
@@ -275,7 +281,7 @@ impl Database {
         if !leaf {
             let right = page
                 .get(start + 8..start + 12)
-                .ok_or(Error::Corrupt("a short page"))?;
+                .ok_or(Error::Corrupt("a page is truncated"))?;
             let right = u32::from_be_bytes(right.try_into().unwrap_or_default());
             return self.walk(right, depth + 1, visit);
         }
@@ -312,11 +318,12 @@ impl Row<'_> {
     /// A column; None where the row has fewer.
     fn column(&self, index: usize) -> Result<Option<Value>, Error> {
         let local = self.rest.get(..self.local);
-        let mut record = std::borrow::Cow::Borrowed(local.ok_or(Error::Corrupt("a short cell"))?);
+        let mut record =
+            std::borrow::Cow::Borrowed(local.ok_or(Error::Corrupt("a cell is truncated"))?);
         match read_column(&record, index) {
             Some(Ok(value)) => return Ok(value.map(|value| self.or_rowid(index, value))),
             Some(Err(error)) => return Err(error),
-            None if self.size == self.local => return Err(Error::Corrupt("a short record")),
+            None if self.size == self.local => return Err(Error::Corrupt("a record is truncated")),
             None => {}
         }
         // It is on further pages, at least in part.
@@ -326,24 +333,27 @@ impl Row<'_> {
         let next = self
             .rest
             .get(self.local..self.local + 4)
-            .ok_or(Error::Corrupt("a short cell"))?;
+            .ok_or(Error::Corrupt("a cell is truncated"))?;
         let mut next = u32::from_be_bytes(next.try_into().unwrap_or_default());
         let whole = record.to_mut();
         while whole.len() < self.size {
             if next == 0 {
-                return Err(Error::Corrupt("a value without its end"));
+                return Err(Error::Corrupt("a value is truncated"));
             }
             let page = self.database.page(next)?;
             let (link, data) = page
                 .split_at_checked(4)
-                .ok_or(Error::Corrupt("a short page"))?;
+                .ok_or(Error::Corrupt("a page is truncated"))?;
             next = u32::from_be_bytes(link.try_into().unwrap_or_default());
             let more = (self.size - whole.len()).min(self.database.usable - 4);
-            whole.extend_from_slice(data.get(..more).ok_or(Error::Corrupt("a short page"))?);
+            whole.extend_from_slice(
+                data.get(..more)
+                    .ok_or(Error::Corrupt("a page is truncated"))?,
+            );
         }
         match read_column(&record, index) {
             Some(value) => Ok(value?.map(|value| self.or_rowid(index, value))),
-            None => Err(Error::Corrupt("a short record")),
+            None => Err(Error::Corrupt("a record is truncated")),
         }
     }
 
@@ -409,7 +419,7 @@ fn value(kind: u64, bytes: &[u8]) -> Value {
 fn take<'a>(from: &mut &'a [u8], length: usize) -> Result<&'a [u8], Error> {
     let (piece, rest) = from
         .split_at_checked(length)
-        .ok_or(Error::Corrupt("a short cell"))?;
+        .ok_or(Error::Corrupt("a cell is truncated"))?;
     *from = rest;
     Ok(piece)
 }

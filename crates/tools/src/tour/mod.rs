@@ -174,7 +174,7 @@ impl Tour {
 
     fn keep(&self, session: &str) {
         if let Err(error) = self.profile.borrow_mut().sessions().keep(session) {
-            process::complain(&format!("the session cannot be kept: {error}"));
+            process::complain(&format!("the session cannot be saved: {error}"));
         }
     }
 

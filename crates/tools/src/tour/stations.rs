@@ -398,7 +398,7 @@ async fn task(turn: &Turn) -> Played {
 async fn modes(turn: &Turn) -> Played {
     let (mode, model) = turn.tour.mode_and_model(&turn.session);
     turn.say_literally(&format!(
-        "I'm in **{mode}** mode with the model **{model}** (a demo has no real one).\n\n"
+        "I'm in **{mode}** mode with the model **{model}** (the demo has no real one).\n\n"
     ))
     .await?;
     turn.say(texts::MODES_END).await

@@ -1,6 +1,6 @@
 //! Everything the tour says. Keys and commands are in one table, so that they are easy to update when the plugin's change.
 
-/// What `{name}` in a text stands for.
+/// The values of `{name}` in a text.
 const KEYS: &[(&str, &str)] = &[
     ("accept", "`:CursorAgent accept`"),
     ("reject", "`:CursorAgent reject`"),
@@ -45,7 +45,7 @@ const KEYS: &[(&str, &str)] = &[
     ("retry_key", "`R`"),
 ];
 
-/// A text as it is said: with the keys in it.
+/// A text with the keys filled in.
 pub fn with_keys(text: &str) -> String {
     let mut text = text.to_owned();
     for (name, key) in KEYS {
@@ -97,7 +97,7 @@ This directory is not the demo's scratch project, so I ask before I touch anythi
 
 ";
 pub const EDIT_UNKNOWN: &str = "\
-The files I would edit are here, but their contents are not mine, so I leave them alone. `make demo` has a project for me.
+The files I would edit exist here, but they are not the ones I know, so I'll leave them alone. `make demo` sets up a project for me.
 
 ";
 pub const EDIT_DONE: &str = "\
@@ -134,7 +134,7 @@ pub const ASK: &str = "\
 Two questions. {choose_key} chooses, {answer_key} answers, {skip_key} skips, {later_key} leaves it for later ({decisions} brings it back).
 
 ";
-pub const ASK_SKIPPED: &str = "You skipped it, so I decide: tabs, and nothing else.\n";
+pub const ASK_SKIPPED: &str = "You skipped it, so I'll decide: tabs, and nothing else.\n";
 pub const ASK_CANCELLED: &str = "Never mind, I don't need to know.\n";
 pub const ASK_AGAIN: &str =
     "\nOne more. It arrives as a permission request, but none of your rules may answer it.\n\n";
@@ -175,7 +175,7 @@ Error: RetriableError: [unavailable] The model provider is overloaded";
 pub const FAIL_AGAIN: &str = "This time it worked. **next**: a long answer, to try stopping me.\n";
 
 pub const LONG: &str = "\
-This answer is long. {stop_key} in the prompt or the chat stops it, and so does {cancel}: what was said stays, and the next prompt continues from there. Or write \
+This answer is long. {stop_key} in the prompt or the chat stops it, and so does {cancel}: what I have written so far stays, and your next prompt continues from there. Or write \
 the next prompt now: it is queued until I finish, or {now_key} sends it right away.
 
 ";

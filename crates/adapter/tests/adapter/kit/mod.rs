@@ -18,7 +18,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process is alive; one that nobody has waited for yet is not.
+/// Whether a process is alive; a zombie is not.
 pub fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return !cfg!(target_os = "linux")

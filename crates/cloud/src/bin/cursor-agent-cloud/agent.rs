@@ -22,7 +22,7 @@ use crate::git;
 use crate::stdio::{self, Peers, rpc_error};
 use crate::updates;
 
-/// Only Neovim is told of states: other clients may take an update they do not know for a mistake.
+/// Only Neovim gets states: other clients may take an unknown update for a mistake.
 const CLIENT: &str = "cursor-agent.nvim";
 
 /// A run that goes on is loaded as far as it is: until it has begun to tell and then says nothing for the first of these times, at most
@@ -282,7 +282,7 @@ impl Server {
     }
 
     async fn catch_up(&self, session: &Session) -> Result<(), Error> {
-        // What is followed now is told anyway.
+        // What is being followed is reported anyway.
         let Ok(turn) = session.turn.try_lock() else {
             return Ok(());
         };

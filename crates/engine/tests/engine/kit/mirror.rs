@@ -1,4 +1,4 @@
-//! The editor's side: what is known of the sessions to somebody who only drains.
+//! The editor's side: what it knows of the sessions from draining alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub struct Mirror {
     pub told: Vec<(String, String)>,
     /// Answers to calls: whether it went well, and the value.
     pub results: BTreeMap<u64, (bool, Value)>,
-    /// Requests to the editor that nobody has taken yet.
+    /// Requests to the editor that were not taken yet.
     pub editor: Vec<(u64, Value)>,
     /// Requests to the editor that were taken back.
     pub withdrawn: Vec<u64>,

@@ -91,7 +91,7 @@ fn outcome(result: &Value, known: &[(&str, &[&str])]) {
     let inner = &result["outcome"];
     let name = inner["outcome"].as_str().unwrap_or_default();
     let Some((_, fields)) = known.iter().find(|(known, _)| *known == name) else {
-        panic!("an outcome nobody documented: {result}");
+        panic!("an undocumented outcome: {result}");
     };
     for key in keys(inner) {
         assert!(

@@ -43,7 +43,7 @@ pub struct Wire {
     lines: Vec<(Value, bool)>,
     /// Requests of the agent's that owe an answer: id and method. The method is none where several have one id.
     open: Vec<(Value, Option<String>)>,
-    /// Requests of ours that nobody has answered.
+    /// Requests of ours that are unanswered.
     pub owed: Vec<Value>,
     /// The last id it gave to a request.
     last_id: u64,
@@ -78,7 +78,7 @@ pub struct World {
 }
 
 impl World {
-    /// Nobody is there yet.
+    /// No agent runs yet.
     pub fn new(profile: Option<Profile>) -> Self {
         Self {
             engine: Engine::default(),
@@ -375,7 +375,7 @@ impl World {
         self.result_of(id)
     }
 
-    /// The oldest line of this method that nobody has looked at.
+    /// The oldest line of this method that was not looked at yet.
     pub fn sent(&mut self, method: &str) -> Option<Value> {
         let wire = self.wires.get_mut(&self.newest?).unwrap();
         let (line, seen) = wire
@@ -596,7 +596,7 @@ impl World {
         alive.map(|(proc, _)| *proc).collect()
     }
 
-    /// Ids of requests of the agent's that nobody has answered.
+    /// Ids of the agent's requests that are unanswered.
     pub fn open_requests(&self, proc: Proc) -> Vec<Value> {
         let open = self.wires[&proc].open.iter();
         open.map(|(id, _)| id.clone()).collect()
