@@ -32,7 +32,10 @@ mod template;
 mod tour;
 mod wire;
 
-use std::{io, path::PathBuf};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use error::Error;
 
@@ -43,7 +46,10 @@ usage: cursor-agent-demo acp                                   a guided tour, as
        cursor-agent-demo replay LOG.jsonl [--record FILE]      a saved protocol log, as an ACP agent
                                 [--speed N]                    1 for the recorded speed, 0 (default) for no pauses
        cursor-agent-demo status | login | logout | about | models
-       cursor-agent-demo mcp list | list-tools NAME | enable NAME | disable NAME | login NAME";
+       cursor-agent-demo mcp list | list-tools NAME | enable NAME | disable NAME | login NAME
+       cursor-agent-demo --help | --version
+
+status, login, logout, about, models and mcp answer as Cursor's CLI does.";
 
 /// Options of Cursor's CLI that stand before or after a command and have a value. They are accepted, so that a client can be tried with
 /// them; only the model is looked at.
@@ -72,9 +78,11 @@ fn main() {
 fn run(args: &[String]) -> Result<(), Error> {
     let args = without_cursor_options(args)?;
     let Some((face, rest)) = args.split_first() else {
-        return Err(Error::Usage("nothing to do".to_owned()));
+        return Err(Error::Usage("missing subcommand".to_owned()));
     };
     match face.as_str() {
+        "--help" | "-h" | "help" => print(USAGE),
+        "--version" | "-V" => print(concat!("cursor-agent-demo ", env!("CARGO_PKG_VERSION"))),
         "acp" => on_one_thread(tour::guide()),
         "play" => {
             let mut rest = rest.to_vec();
@@ -95,10 +103,14 @@ fn run(args: &[String]) -> Result<(), Error> {
             if login::run(other, rest, &mut io::stdout())? {
                 Ok(())
             } else {
-                Err(Error::Usage(format!("no command named {other}")))
+                Err(Error::Usage(format!("unknown subcommand `{other}`")))
             }
         }
     }
+}
+
+fn print(text: &str) -> Result<(), Error> {
+    Ok(writeln!(io::stdout(), "{text}")?)
 }
 
 /// What is left when Cursor's options are taken away; a scenario records them instead.

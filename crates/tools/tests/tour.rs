@@ -33,6 +33,30 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+#[test]
+fn help_and_version() {
+    let dir = scratch();
+    for (argument, said) in [
+        ("--help", "usage: cursor-agent-demo acp"),
+        (
+            "--version",
+            concat!("cursor-agent-demo ", env!("CARGO_PKG_VERSION")),
+        ),
+    ] {
+        let output = command(dir.path()).arg(argument).output().unwrap();
+        assert!(output.status.success(), "{argument}");
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert!(stdout.starts_with(said), "{argument}: {stdout}");
+    }
+    let output = command(dir.path()).arg("frobnicate").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("unknown subcommand `frobnicate`"),
+        "{stderr}"
+    );
+}
+
 /// A copy of the project of `make demo`.
 fn project() -> TempDir {
     let dir = scratch();
