@@ -73,7 +73,7 @@ const RUNS_NEXT: [&str; 6] = [
     "--exec",
     "--exec-batch",
 ];
-/// Behind a wrapper, so many words are looked at, not counting options and variables: it may have arguments of its own.
+/// How many words are examined after a wrapper, not counting options and variables: it may have arguments of its own.
 const WRAPPED_WORDS: usize = 8;
 /// So many commands that a command runs are looked for.
 const MAX_RUN: usize = 3;
