@@ -53,10 +53,7 @@ async fn keys_come_from_commands() {
         ),
         (vec!["printf", "\\n  \\n"], "printed nothing"),
         (vec![], "is empty"),
-        (
-            vec!["echo", "not a key"],
-            "characters that a key cannot have",
-        ),
+        (vec!["echo", "not a key"], "printed invalid characters"),
     ] {
         let error = with(&words).me().await.unwrap_err();
         let text = error.to_string();

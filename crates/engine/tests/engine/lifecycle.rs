@@ -570,7 +570,7 @@ fn unreadable(id: &str, rest: &str) -> [(String, &'static str); 5] {
     let with = |value: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}{value}}}"#);
     [
         (with(&deep), "nested more than 127 levels deep"),
-        (with("[1e999]"), "a number beyond what 64 bits hold"),
+        (with("[1e999]"), "a number that does not fit in 64 bits"),
         (with("[NaN]"), "not valid JSON"),
         // Half an emoji and a stray byte are read; what comes after them is not.
         (
