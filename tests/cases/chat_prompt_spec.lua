@@ -691,6 +691,7 @@ T.case("the frame has a right side, whatever is in the prompt, and hides no text
   wait_framed(nvim, 5)
   nvim:wait_screen("││ a first line")
   local cells = nvim:lua("local info = vim.fn.getwininfo(vim.fn.win_getid())[1]; return info.width - info.textoff")
+  cells = math.floor(cells)
   nvim:keys(("<Esc>Gcc%sEND"):format(("x"):rep(cells - 3)))
   wait_framed(nvim, 5, { [5] = "xEND" })
   nvim:keys(("<Esc>ggdGi%s"):format(("漢"):rep(cells)))

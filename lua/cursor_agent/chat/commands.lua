@@ -38,7 +38,7 @@ end
 ---@return integer
 local function room_of(win)
   local info = vim.fn.getwininfo(win)[1]
-  return info.width - info.textoff
+  return math.floor(info.width - info.textoff)
 end
 
 ---Whether a row ends with this colon. A character before a line break is as wide as the rest of its row.
@@ -48,7 +48,7 @@ end
 ---@param room integer
 ---@return integer? last column of the row, if so
 local function row_end(win, row, colon, room)
-  local last = vim.fn.virtcol({ row + 1, colon }, true, win)[2] --[[@as integer]]
+  local last = vim.fn.virtcol({ row + 1, colon }, 1, win)[2] --[[@as integer]]
   return last > 0 and last % room == 0 and last or nil
 end
 
@@ -64,9 +64,9 @@ local function fill(buf, win, top, bottom)
     for _, command in ipairs(commands_in(line)) do
       local last = row_end(win, row, command.colon, room)
       if last then
-        local first = vim.fn.virtcol({ row + 1, command.from }, true, win)[1]
+        local first = vim.fn.virtcol({ row + 1, command.from }, 1, win)[1]
         vim.api.nvim_buf_set_extmark(buf, NS, row, command.from - 1, {
-          virt_text = { { (" "):rep(math.max(last - first + 1, 1)) } },
+          virt_text = { { (" "):rep(math.max(math.floor(last - first) + 1, 1)) } },
           virt_text_pos = "inline",
           end_col = command.colon,
           invalidate = true,

@@ -16,7 +16,7 @@ local MOST_BYTES = 4000
 ---@return integer
 local function room(win)
   local info = vim.fn.getwininfo(win)[1]
-  return info.width - info.textoff
+  return math.floor(info.width - info.textoff)
 end
 
 ---Whether the last cell of a line's row has text in it, which the frame must not hide.
@@ -32,7 +32,7 @@ local function is_full(win, row, line, last)
     return false
   end
   -- A character before a line break is as wide as the rest of its row.
-  local first = vim.fn.virtcol({ row + 1, col }, true, win)[1]
+  local first = vim.fn.virtcol({ row + 1, col }, 1, win)[1]
   return first + format.width(char) - 1 >= last
 end
 
@@ -66,7 +66,7 @@ local function on_line(_, win, buf, row)
   for i = 1, rows do
     if not is_full(win, row, line, i * width) then
       local first = i == 1 and 1 or vim.fn.virtcol2col(win, row + 1, (i - 1) * width + 1)
-      draw(buf, row, math.max(first - 1, 0), width - 1, icon)
+      draw(buf, row, math.max(math.floor(first) - 1, 0), width - 1, icon)
     end
   end
 end
@@ -102,7 +102,7 @@ function M.refresh(buf)
   if not chat or not below or below < 1 or not width or width < 2 then
     return
   end
-  local lines = {} ---@type { [1]: string, [2]: string }[][]
+  local lines = {} ---@type { [1]: string, [2]: string? }[][]
   for i = 1, below do
     lines[i] = { { (" "):rep(width - 1) }, { chat.transcript.context.icons.gutter, "CursorAgentFrame" } }
   end
