@@ -129,19 +129,13 @@ struct State {
 
 /// Work for after the lock is released, in order.
 enum Later {
-    /// A signal to a process group.
-    Signal(u32, Signal),
     Hide(Secrets),
-    Log {
-        level: &'static str,
-        text: String,
-    },
+    Log { level: &'static str, text: String },
 }
 
 impl Later {
     fn run(self) {
         match self {
-            Self::Signal(group, kind) => process::signal_group(group, kind),
             Self::Hide(secrets) => known_secrets::hide(&secrets),
             Self::Log { level, text } => crate::log::write(level, &text),
         }
@@ -259,6 +253,8 @@ impl Driver {
     /// Ends everything: SIGTERM, wait at most `grace`, then SIGKILL. For the editor's exit.
     pub fn shutdown(&self, grace: Duration) {
         let until = Instant::now() + grace;
+        // A process without our mark is only found while its parents live.
+        let before = self.shared.families.all().members(&self.leaders());
         self.with(Engine::shutdown);
         let terminals: Vec<u32> = {
             let state = self.shared.state.lock();
@@ -274,12 +270,13 @@ impl Driver {
                 break;
             }
         }
-        let children = state.agents.values().chain(state.terminals.values());
-        let leaders = children.filter_map(|child| child.pid);
-        let leaders: Vec<u32> = leaders.chain(state.errands.iter().copied()).collect();
         drop(state);
+        let leaders = self.leaders();
         // This includes processes that ended agents left in sessions of their own.
         self.shared.families.all().kill(&leaders);
+        for member in before {
+            member.signal(Signal::KILL);
+        }
         for pid in leaders {
             self.shared.keeper.forget(pid);
         }
@@ -288,6 +285,14 @@ impl Driver {
             runtime.shutdown_timeout(Duration::from_millis(100));
         }
         crate::log::flush();
+    }
+
+    /// The groups of everything that runs for us.
+    fn leaders(&self) -> Vec<u32> {
+        let state = self.shared.state.lock();
+        let children = state.agents.values().chain(state.terminals.values());
+        let leaders = children.filter_map(|child| child.pid);
+        leaders.chain(state.errands.iter().copied()).collect()
     }
 
     fn now(&self) -> Now {
@@ -352,9 +357,11 @@ impl Driver {
             Effect::End { proc, grace_ms } => {
                 if let Some(child) = state.agents.get_mut(&proc) {
                     child.release();
-                    child.stdin = None;
                     child.doomed |= child.pid.is_none();
-                    self.spawn(move |driver| async move { driver.end_agent(proc, grace_ms).await });
+                    let stdin = child.stdin.take();
+                    self.spawn(move |driver| async move {
+                        driver.end_agent(proc, grace_ms, stdin).await;
+                    });
                 }
             }
             Effect::After { ms, timer } => self.after(ms, timer),
@@ -473,22 +480,20 @@ impl Driver {
                             signal_family(pid, family, Signal::KILL).await;
                         }
                     });
-                    return pid.map(|pid| Later::Signal(pid, Signal::TERM));
                 }
             }
             Effect::ReleaseTerminal { terminal } => {
                 if let Some(child) = state.terminals.get_mut(&terminal) {
                     child.doomed = true;
-                    let pid = child.pid;
-                    if child.exited {
-                        let family = child.family.clone();
+                    let (exited, (pid, family)) = (child.exited, child.handle());
+                    if exited {
                         state.terminals.remove(&terminal);
-                        self.spawn(move |driver| async move {
-                            signal_family(pid, family, Signal::KILL).await;
-                            pid.inspect(|pid| driver.shared.keeper.forget(*pid));
-                        });
                     }
-                    return pid.map(|pid| Later::Signal(pid, Signal::KILL));
+                    self.spawn(move |driver| async move {
+                        signal_family(pid, family, Signal::KILL).await;
+                        pid.filter(|_| exited)
+                            .inspect(|pid| driver.shared.keeper.forget(*pid));
+                    });
                 }
             }
         }

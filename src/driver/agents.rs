@@ -150,18 +150,32 @@ impl Driver {
         }
     }
 
-    pub(super) async fn end_agent(&self, proc: Proc, grace_ms: u64) {
+    /// Ends an agent: closes its stdin, and ends what is left after a while by force.
+    pub(super) async fn end_agent(&self, proc: Proc, grace_ms: u64, stdin: Option<stdin::Sender>) {
+        let handle = || {
+            let state = self.shared.state.lock();
+            state.agents.get(&proc).map(Child::handle)
+        };
+        // A process without our mark is only found while its parents live.
+        let before = match handle() {
+            Some((pid, family)) => {
+                let leaders: Vec<u32> = pid.into_iter().collect();
+                tokio::task::spawn_blocking(move || family.members(&leaders)).await
+            }
+            None => Ok(Vec::new()),
+        };
+        drop(stdin);
         for (wait, kind) in [
             (Duration::from_millis(grace_ms), Signal::TERM),
             (TERM_TO_KILL, Signal::KILL),
         ] {
             tokio::time::sleep(wait).await;
-            let child = {
-                let state = self.shared.state.lock();
-                state.agents.get(&proc).map(Child::handle)
-            };
-            let Some((pid, family)) = child else { return };
-            signal_family(pid, family, kind).await;
+            if let Some((pid, family)) = handle() {
+                signal_family(pid, family, kind).await;
+            }
+            for member in before.iter().flatten() {
+                member.signal(kind);
+            }
         }
     }
 

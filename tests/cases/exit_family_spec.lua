@@ -83,6 +83,50 @@ for _, command in ipairs({ "stop", "restart" }) do
   end
 end
 
+---The process that runs a command. One without our mark is not among those of the case.
+---@param command string
+---@return integer?
+local function pid_of(command)
+  for pid in vim.fs.dir("/proc") do
+    local file = pid:find("^%d+$") and io.open("/proc/" .. pid .. "/cmdline", "rb")
+    local found = file and file:read("*a") == command:gsub(" ", "\0") .. "\0"
+    if file then
+      file:close()
+    end
+    if found then
+      return tonumber(pid) --[[@as integer]]
+    end
+  end
+end
+
+-- Only its parents lead to it, and they end first.
+for _, how in ipairs({ "qall!", "CursorAgent stop", "CursorAgent restart" }) do
+  for _, whose in ipairs({ "agent", "command" }) do
+    T.case((":%s ends a session without our mark, of the %s"):format(how, whose), function(child)
+      local sleep = ("sleep %d.%d"):format(1000 + #how, vim.uv.hrtime() % 1000000)
+      local script = "env -i setsid " .. sleep
+      local create = { command = "sh", args = { "-c", script .. " & wait" }, sessionId = "${session}" }
+      local step = { request = { method = "terminal/create", params = create } }
+      if whose == "agent" then
+        step = { spawn = { "sh", "-c", "exec " .. script } }
+      end
+      child:use(T.agent({ runs = { { turns = { { step, { wait_cancel = true } } } }, vim.empty_dict() } }))
+      child:prompt("hello")
+      local pid = child:wait(function()
+        return pid_of(sleep)
+      end, "what is started")
+      child:keys(":" .. how .. "<CR>")
+      local ended = vim.wait(10000, function()
+        return pid_of(sleep) == nil
+      end, 50)
+      if not ended then
+        vim.uv.kill(pid, "sigkill")
+      end
+      T.ok(ended, "it lived on")
+    end)
+  end
+end
+
 local AGENT = [[
 id() { printf %%s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 answer() { read -r line; printf '{"jsonrpc":"2.0","id":%%s,"result":%%s}\n' "$(id)" "$1"; }
