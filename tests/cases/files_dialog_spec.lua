@@ -252,6 +252,27 @@ T.case("a file an agent makes after its turn is not loaded over what was typed",
   T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
 end)
 
+T.case("no dialog about what an agent's command changes after the turn; the user decides", OPTS, function(nvim)
+  local script = "while [ ! -e go ]; do sleep 0.02; done; sed -i 's/^line 20$/theirs/' a.txt; while :; do sleep 1; done"
+  local create = { sessionId = "${session}", command = "sh", args = { "-c", script } }
+  nvim:use(T.agent({ turns = { { { request = { method = "terminal/create", params = create } } }, {} } }))
+  nvim:cmd("edit a.txt")
+  nvim:keys("2GSmine<Esc>")
+  nvim:prompt("run", { open = false })
+  nvim:wait_turns(1)
+  put(nvim.work .. "/go", "")
+  nvim:wait(function()
+    return get(nvim.work .. "/a.txt") == replaced("line 20", "theirs")
+  end, "the change")
+  for _, look in vim.spairs(LOOKS) do
+    look(nvim)
+    answer_dialog(nvim)
+  end
+  T.eq(in_buffer(nvim, "a.txt"), replaced("line 2", "mine"))
+  nvim:wait("#require('cursor_agent.files.conflicts').list == 1", "the conflict")
+  T.eq(nvim:messages():match("W1%d:[^\n]*"), nil)
+end)
+
 for _, choice in ipairs({ "ask", "reload" }) do
   T.case(("a later autocommand that says %s is not the last word"):format(choice), OPTS, function(nvim)
     nvim:use(T.agent({ profile = "plain", turns = { { report("a.txt") } } }))

@@ -46,6 +46,11 @@ impl<K: Ord, V: Owned> Tracked<K, V> {
         self.map.get_mut(key)
     }
 
+    /// Marks the owner of a value that something kept elsewhere is shown with.
+    pub fn touch(&mut self, key: &K) {
+        self.get_mut(key);
+    }
+
     /// Adds one.
     pub fn insert(&mut self, key: K, value: V) {
         self.touched.insert(value.owner());

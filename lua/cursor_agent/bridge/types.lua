@@ -359,6 +359,7 @@
 ---@field cancelling boolean Cancel was sent and the turn has not ended.
 ---@field stuck boolean The agent did not end a cancelled turn in time.
 ---@field not_reading boolean The agent does not read what is sent to it.
+---@field commands_running integer Commands we run for the agent that have not ended; they may outlast the turn.
 ---@field needs_login boolean It waits for `:CursorAgent login`.
 ---@field login cursor_agent.Login? What login would run.
 ---@field logins cursor_agent.Login[] The ways to log in there are, to choose from.

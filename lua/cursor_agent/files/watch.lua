@@ -23,6 +23,9 @@ local running = {}
 ---@type table<cursor_agent.Key, integer> when their turns began, in their order
 local began, turns = {}, 0
 
+---@type table<cursor_agent.Key, boolean> the sessions whose agents run commands, which may outlast the turn
+local working = {}
+
 ---A path with its links resolved, even if the file does not exist.
 ---@param path string
 ---@return string
@@ -40,7 +43,7 @@ end
 ---Whether an agent may be changing files.
 ---@return boolean
 local function is_any_at_work()
-  return next(running) ~= nil
+  return next(running) ~= nil or next(working) ~= nil
 end
 
 ---The running session whose workspace has the buffer's file; if several, the one whose turn began last.
@@ -283,23 +286,42 @@ function M.turn(chat, runs)
   release()
 end
 
+---An agent runs commands, or no longer does. They change files as a turn does, but after it the user may have changed
+---them as well: nothing is merged without asking.
+---@param key cursor_agent.Key
+---@param works boolean
+local function work(key, works)
+  if works == (working[key] ~= nil) then
+    return
+  end
+  if works then
+    working[key] = true
+    return consider_all()
+  end
+  M.sweep()
+  working[key] = nil
+  release()
+end
+
 ---@param chat cursor_agent.Chat
 function M.on_status(chat)
   local state = chat.status.state
   -- A prompt queued while its agent starts is sent before we are told about it.
   local soon = state == "starting" and chat.status.queued > 0
+  work(chat.key, chat.status.commands_running > 0)
   M.turn(chat, state == "running" or state == "waiting" or soon)
 end
 
 ---@param chat cursor_agent.Chat
 function M.on_closed(chat)
+  work(chat.key, false)
   M.turn(chat, false)
 end
 
 ---Hands over what is known when the plugin is reloaded: the files agents have changed.
 ---@return string[]
 function M.give()
-  running = {}
+  running, working = {}, {}
   for buf in pairs(guarded) do
     guarded[buf] = false
   end

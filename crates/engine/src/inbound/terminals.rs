@@ -78,6 +78,7 @@ impl Engine {
             terminal_id: wire_id(terminal).into(),
         };
         self.respond_with(proc, ticket, &response);
+        self.sessions.touch(&key);
         terminal
     }
 
@@ -179,6 +180,7 @@ impl Engine {
         terminal.finish(exit.clone());
         let (proc, key) = (terminal.proc, terminal.key);
         self.watch_command(key);
+        self.sessions.touch(&key);
         let Some(terminal) = self.terminals.get_mut(number) else {
             return;
         };

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::decide::decided::Decided;
 use crate::engine::Engine;
 use crate::ids::{DecisionId, Key, PromptId};
-use crate::screen::view::{PASSAGE_BYTES, name, shown_todos};
+use crate::screen::view::{PASSAGE_BYTES, described, name, shown_todos};
 use crate::secrets::Secrets;
 use crate::sessions::entry::{Body, Entry, Level};
 use crate::sessions::todos::Todo;
@@ -351,10 +351,24 @@ pub(super) fn tool_view(tool: &ToolCall, duration_ms: Option<u64>, depth: Depth)
                 output: output_view(result, depth),
             }))
             .collect(),
-        task: tool.task.clone(),
+        task: tool.task.as_ref().map(task_view),
         image: tool.image.clone(),
         raw_input: pretty(&tool.raw_input),
         raw_output: pretty(&tool.raw_output),
+    }
+}
+
+/// What a subagent is to do, as far as it is shown.
+fn task_view(task: &Task) -> Task {
+    let described = |text: &Option<String>| text.as_deref().map(described);
+    Task {
+        description: name(&task.description),
+        subagent: name(&task.subagent),
+        model: task.model.as_deref().map(name),
+        about: described(&task.about),
+        stop_reason: described(&task.stop_reason),
+        error: described(&task.error),
+        ..task.clone()
     }
 }
 
@@ -370,6 +384,7 @@ fn output_view(output: &Output, depth: Depth) -> OutputView {
 
 fn content_view(content: &Content, depth: Depth) -> ContentView {
     let whole = depth == Depth::Whole;
+    let cut = |text: &str| passage(text, if whole { usize::MAX } else { PASSAGE_BYTES });
     match content {
         Content::Text(text) => ContentView::Text {
             output: output_view(text, depth),
@@ -394,7 +409,8 @@ fn content_view(content: &Content, depth: Depth) -> ContentView {
                 first_lines(all, DIFF_PREVIEW_LINES)
             };
             ContentView::Diff {
-                path: path.clone(),
+                // No file system has a longer one.
+                path: passage(path, PASSAGE_BYTES),
                 added: diff.as_ref().map(|diff| diff.added),
                 removed: diff.as_ref().map(|diff| diff.removed),
                 hunks,
@@ -405,7 +421,7 @@ fn content_view(content: &Content, depth: Depth) -> ContentView {
         Content::Image { mime, data, uri } => ContentView::Image {
             mime: mime.clone(),
             bytes: data.len() / 4 * 3,
-            uri: uri.clone(),
+            uri: uri.as_deref().map(&cut),
             data: whole.then(|| data.clone()),
         },
         Content::Audio { mime, data } => ContentView::Audio {
@@ -414,8 +430,8 @@ fn content_view(content: &Content, depth: Depth) -> ContentView {
             data: whole.then(|| data.clone()),
         },
         Content::Link { uri, name } => ContentView::Link {
-            uri: uri.clone(),
-            name: name.clone(),
+            uri: cut(uri),
+            name: cut(name),
         },
         Content::Unknown(value) => ContentView::Unknown {
             output: output_view(&Output::new(value.to_string()), depth),

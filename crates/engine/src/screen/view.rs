@@ -18,6 +18,10 @@ use crate::text::{MESSAGE_BYTES, label, passage, visible};
 
 /// A longer name or title is cut; ids never are, they go back to the agent.
 const NAME_CHARS: usize = 200;
+
+/// Of more todos, the rest is only counted: they are all drawn at once.
+const SHOWN_TODOS: usize = 1000;
+
 /// A longer description, question or command is cut where it is not shown whole.
 pub(super) const PASSAGE_BYTES: usize = 4 * 1024;
 
@@ -93,6 +97,8 @@ pub struct Status {
     stuck: bool,
     /// The agent does not read what is sent to it.
     not_reading: bool,
+    /// Commands we run for the agent that have not ended; they may outlast the turn.
+    commands_running: usize,
     /// It waits for `:CursorAgent login`.
     needs_login: bool,
     /// What login would run.
@@ -263,6 +269,10 @@ impl Engine {
             cancelling: session.turn().is_some_and(|turn| turn.cancelling),
             stuck: session.turn().is_some_and(|turn| turn.stuck),
             not_reading: agent.is_stalled() && agent.is_up(),
+            commands_running: self
+                .terminals
+                .matching(|terminal| terminal.key == key && terminal.exit.is_none())
+                .len(),
             needs_login,
             backend: agent.has_fallen_back().then_some("headless"),
             login: agent
@@ -387,5 +397,12 @@ pub(super) fn shown_todos(todos: &[Todo]) -> Vec<Todo> {
         content: described(&todo.content),
         ..todo.clone()
     };
-    todos.iter().map(shown).collect()
+    let mut list: Vec<Todo> = todos.iter().take(SHOWN_TODOS).map(shown).collect();
+    if let Some(left) = todos.get(SHOWN_TODOS..).filter(|left| !left.is_empty()) {
+        list.push(Todo {
+            content: format!("… and {} more", left.len()),
+            ..Todo::default()
+        });
+    }
+    list
 }

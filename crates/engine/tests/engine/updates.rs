@@ -549,3 +549,68 @@ fn files_named_by_address_are_paths() {
     assert_eq!(read["locations"][0]["path"], "/w/e f.rs");
     world.end_turn(&prompt, "end_turn");
 }
+
+#[test]
+fn the_editor_is_given_a_bounded_part_of_an_entry_of_any_size() {
+    let (mut world, key) = in_turn();
+    // What is not drained is not compared with the whole.
+    world.budget = None;
+    let long = "echo one two three\n".repeat(50_000);
+    let path = format!("/{}", "long/".repeat(100_000));
+    world.update(
+        "s-1",
+        json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t", "kind": "execute", "title": long,
+            "locations": [{ "path": path }],
+            "rawInput": { "command": long, "query": long },
+            "content": [
+                { "type": "diff", "path": path, "oldText": "a", "newText": "b" },
+                { "type": "content", "content": { "type": "text", "text": long } },
+                { "type": "content", "content": { "type": "resource_link", "uri": path, "name": long } },
+            ],
+        }),
+    );
+    world.notify(
+        "cursor/task",
+        json!({ "toolCallId": "u", "description": long, "subagentType": long, "model": long, "prompt": long }),
+    );
+    let entries: Vec<Value> = (0..5_000)
+        .map(|i| json!({ "content": format!("todo {i}"), "status": "pending", "priority": "low" }))
+        .collect();
+    world.update(
+        "s-1",
+        json!({ "sessionUpdate": "plan", "entries": entries }),
+    );
+    let count = world.transcript(key).len();
+    let mut kinds = Vec::new();
+    for entry in 2..=count {
+        let told = world.engine.told(key, entry).unwrap();
+        let mut told = serde_json::to_value(told).unwrap();
+        // The text of an entry is whole.
+        told["text"] = Value::Null;
+        kinds.push(told["kind"].as_str().unwrap().to_owned());
+        if told["kind"] == "plan" {
+            let todos = told["todos"].as_array().unwrap();
+            assert_eq!(todos.len(), 1001);
+            assert_eq!(todos[1000]["content"], "… and 4000 more");
+        } else {
+            let bytes = told.to_string().len();
+            assert!(
+                bytes < 32 * 1024,
+                "{bytes} bytes: {}",
+                &told.to_string()[..2000]
+            );
+        }
+    }
+    assert_eq!(kinds, ["tool", "tool", "plan"]);
+    let call = serde_json::to_value(world.engine.told(key, 2)).unwrap();
+    for field in ["title", "command"] {
+        let text = call["tool"][field].as_str().unwrap();
+        assert!(text.len() < 5 * 1024, "{field}: {} bytes", text.len());
+        assert!(text.ends_with("kB in all)"), "{field}");
+    }
+    // The card, which has a call whole, cuts the path too.
+    let whole = serde_json::to_value(world.engine.entry(key, 2)).unwrap();
+    assert_eq!(whole["tool"]["command"], long);
+    assert!(whole["tool"]["content"][0]["path"].as_str().unwrap().len() < 5 * 1024);
+}
