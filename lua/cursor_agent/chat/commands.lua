@@ -130,7 +130,7 @@ function M.check(transcript, win, top, bottom)
       vim.api.nvim_buf_clear_namespace(buf, NS, 0, -1)
     end
     local at_end = transcript.tail:is_at(win)
-    fill(buf, win, top, math.min(bottom, vim.api.nvim_buf_line_count(buf) - 1))
+    fill(buf, win, top, math.floor(math.min(bottom, vim.api.nvim_buf_line_count(buf) - 1)))
     if at_end then
       local cursor = vim.api.nvim_win_get_cursor(win)
       transcript.tail:go(win)

@@ -91,7 +91,7 @@ function M.refresh(buf)
     if is_framed(win, buf) then
       local rows = vim.api.nvim_win_text_height(win, { end_row = last }).all
       local left = vim.api.nvim_win_get_height(win) - vim.fn.getwininfo(win)[1].winbar - rows
-      below = math.min(below or left, left)
+      below = math.floor(math.min(below or left, left))
       if width and width ~= room(win) then
         -- The same lines cannot have their sides in two places.
         return
