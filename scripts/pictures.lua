@@ -338,11 +338,11 @@ local actor = {}
 
 ---@param ms integer of real time
 local function sleep(ms)
-  local co = coroutine.running()
+  local co = assert(coroutine.running())
   vim.defer_fn(function()
     assert(coroutine.resume(co))
   end, ms)
-  coroutine.yield()
+  coroutine.yield() ---@diagnostic disable-line: await-in-sync
 end
 
 ---Has a frame taken that is seen for this long.
@@ -405,7 +405,7 @@ local function film()
     callback = function()
       coroutine.wrap(function()
         actor.pause(800)
-        scene.film(agent, actor)
+        assert(scene.film)(agent, actor)
         ready()
       end)()
     end,

@@ -91,7 +91,8 @@ T.case("a tool of a server is named however the agent calls it, and a kind does 
     { "read", "list_issues", { server_name = "github", path = "a" } },
     { "edit", "List", { server = "github", tool = "list_issues", path = "a" } },
   }) do
-    steps[i] = asks(tostring(i), next(call[3]) and call[3] or nil, { kind = call[1], title = call[2] })
+    local input = call[3] --[[@as table]]
+    steps[i] = asks(tostring(i), next(input) and input or nil, { kind = call[1], title = call[2] })
   end
   local agent = T.agent({ turns = { steps } })
   local kinds = { "read", "search", "fetch", "edit", "other" }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::sessions::wanted::Wanted;
+use engine::sessions::session::Wanted;
 use serde_json::json;
 
 use crate::harness::Editor;

@@ -11,8 +11,7 @@ use cursor_agent::driver::Driver;
 use engine::agents::agent::AgentSpec;
 use engine::decide::decision::Answer;
 use engine::ids::{DecisionId, EditorId, Key};
-use engine::sessions::session::PromptSpec;
-use engine::sessions::wanted::Wanted;
+use engine::sessions::session::{PromptSpec, Wanted};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -48,7 +48,7 @@ end
 ---@param room integer
 ---@return integer? last column of the row, if so
 local function row_end(win, row, colon, room)
-  local last = vim.fn.virtcol({ row + 1, colon }, 1, win)[2] --[[@as integer]]
+  local last = vim.fn.virtcol({ row + 1, colon }, true, win)[2] --[[@as integer]]
   return last > 0 and last % room == 0 and last or nil
 end
 
@@ -64,9 +64,9 @@ local function fill(buf, win, top, bottom)
     for _, command in ipairs(commands_in(line)) do
       local last = row_end(win, row, command.colon, room)
       if last then
-        local first = vim.fn.virtcol({ row + 1, command.from }, 1, win)[1]
+        local first = vim.fn.virtcol({ row + 1, command.from }, true, win)[1] --[[@as integer]]
         vim.api.nvim_buf_set_extmark(buf, NS, row, command.from - 1, {
-          virt_text = { { (" "):rep(math.max(math.floor(last - first) + 1, 1)) } },
+          virt_text = { { (" "):rep(math.max(last - first + 1, 1)) } },
           virt_text_pos = "inline",
           end_col = command.colon,
           invalidate = true,
@@ -94,7 +94,7 @@ local function is_off(buf, win, top, bottom, room)
   end
   for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, NS, { top, 0 }, { bottom, -1 }, { details = true })) do
     local line = lines[mark[2] - top + 1] or ""
-    if not mark[4].invalid and not line:sub(mark[3] + 1):find("^[`'\"(]?:%a") then
+    if not assert(mark[4]).invalid and not line:sub(mark[3] + 1):find("^[`'\"(]?:%a") then
       return true
     end
   end

@@ -27,12 +27,12 @@ end
 ---@return boolean
 local function is_full(win, row, line, last)
   local col = vim.fn.virtcol2col(win, row + 1, last)
-  local char = col > 0 and vim.fn.strpart(line, col - 1, 1, true) or ""
+  local char = col > 0 and vim.fn.strpart(line, col - 1, 1, 1) or ""
   if char == "" or char:find("^%s") then
     return false
   end
   -- A character before a line break is as wide as the rest of its row.
-  local first = vim.fn.virtcol({ row + 1, col }, 1, win)[1]
+  local first = vim.fn.virtcol({ row + 1, col }, true, win)[1] --[[@as integer]]
   return first + format.width(char) - 1 >= last
 end
 
