@@ -96,7 +96,7 @@ T.case("is announced, read, edited, accepted and saved", { width = 90, height = 
   nvim:wait_turns(1)
   local said = nvim:lua("return table.concat(vim.fn.getbufline('cursor-agent-term://1/chat', 1, '$'), '\\n')")
   T.contains(said, "✓ Plan   A friendlier greeting")
-  nvim:wait_screen("the plan is saved as .cursor/plans/a-friendlier")
+  nvim:wait_screen("plan saved as .cursor/plans/a-friendlier")
   T.eq(nvim:api("nvim_get_current_win"), before)
   T.eq(#nvim:api("nvim_list_wins"), 1)
 end)
