@@ -432,3 +432,24 @@ fn one_writes_at_a_time_and_all_is_there() {
         assert_eq!(turns, (0..EACH).collect::<Vec<_>>(), "in order");
     }
 }
+
+#[test]
+fn a_new_conversation_is_listed_whole_or_not_at_all() {
+    let (_dir, shelf) = shelf();
+    let started = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let making = scope.spawn(|| {
+            started.wait();
+            for at in 0..300 {
+                let first = record::meta(&meta(&format!("s-{at}"), at));
+                Journal::create(&shelf.new_path("/w", at), &first).unwrap();
+            }
+        });
+        started.wait();
+        while !making.is_finished() {
+            let (_, problems) = shelf.list(None);
+            assert!(problems.is_empty(), "{problems:?}");
+        }
+    });
+    assert_eq!(shelf.list(None).0.len(), 300);
+}

@@ -1,7 +1,7 @@
 //! The file of a conversation that goes on: written at its end only, by one process at a time.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -25,12 +25,14 @@ impl Journal {
         if let Some(dir) = path.parent() {
             private::create_dir(dir).map_err(fail)?;
         }
+        // Written beside its name first: whoever lists conversations meanwhile must not find half a header.
+        let new = path.with_extension("new");
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
             .mode(0o600)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-            .open(path)
+            .open(&new)
             .map_err(fail)?;
         let mut journal = Self {
             file,
@@ -38,8 +40,9 @@ impl Journal {
         };
         let mut first = record::version(VERSION);
         first.extend_from_slice(records);
-        if let Err(error) = journal.lock().and_then(|()| journal.append(&first)) {
-            let _ = std::fs::remove_file(path);
+        let written = journal.lock().and_then(|()| journal.append(&first));
+        if let Err(error) = written.and_then(|()| publish(&new, path)) {
+            let _ = std::fs::remove_file(&new);
             return Err(error);
         }
         Ok(journal)
@@ -100,6 +103,14 @@ impl Drop for Journal {
         // A process that was being started at that moment may have the file too, and would keep the lock for as long.
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
+}
+
+/// Gives a file its name, unless something has it already.
+fn publish(new: &Path, path: &Path) -> Result<(), Error> {
+    if path.symlink_metadata().is_ok() {
+        return Err(at(path)(ErrorKind::AlreadyExists.into()));
+    }
+    std::fs::rename(new, path).map_err(at(path))
 }
 
 /// Takes the lock, or says that another Neovim has it.
