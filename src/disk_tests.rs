@@ -231,7 +231,7 @@ fn a_pipe_swapped_in_between_check_and_open_holds_nobody() {
 fn what_looks_like_a_file_is_read_and_never_written() {
     assert!(whole("/proc/self/status").expect("read").contains("Name:"));
     let problem = write("/proc/self/comm", "x", &[]).expect_err("not written");
-    assert!(problem.contains("not a file on a disk"), "{problem}");
+    assert!(problem.contains("not a file on disk"), "{problem}");
 }
 
 #[test]

@@ -145,112 +145,112 @@
 
 -- Written by `make doc` from the types of `src/`, as far as the next such line. Change those.
 
----Which hunks are meant.
+---Selects hunks.
 ---@class (exact) cursor_agent.ReviewSelect
 ---@field hunk integer? This one.
 ---@field path string? Those of a file.
----@field lines [integer, integer]? Of the file, those that touch these lines, from 1, both included.
+---@field lines [integer, integer]? In the file: those that touch these lines, from 1, both included.
 ---@field key cursor_agent.Key? Those of a session.
----@field turn integer? Of the session, those of a turn.
+---@field turn integer? Of the session: those of a turn.
 ---@field all boolean?
 
----A stretch of lines.
+---A range of lines.
 ---@class (exact) cursor_agent.ReviewLines
----@field line integer The first, from 1; of none, the one above.
----@field count integer How many.
+---@field line integer The first, from 1; if empty, the line above.
+---@field count integer Number of lines.
 
 ---A hunk as Lua sees it.
 ---@class (exact) cursor_agent.ReviewHunk
----@field id integer Its number, in all files.
+---@field id integer Its id, unique across all files.
 ---@field path string Absolute.
 ---@field old cursor_agent.ReviewLines Lines of the old text.
 ---@field new cursor_agent.ReviewLines Lines of the new text.
 ---@field key cursor_agent.Key The session's key.
 ---@field turn integer
----@field removed string[]? The old lines, without their ends; only where they are asked for.
----@field added string? The first of the new lines, then too.
+---@field removed string[]? The old lines, without line ends; only on request.
+---@field added string? The first new line; only on request.
 
 ---A file as Lua sees it.
 ---@class (exact) cursor_agent.ReviewFile
 ---@field path string Absolute.
----@field state "created"|"modified"|"deleted" What became of it.
----@field hunks integer How many hunks are undecided.
+---@field state "created"|"modified"|"deleted" The kind of change.
+---@field hunks integer Number of undecided hunks.
 ---@field added integer Lines added by them.
 ---@field removed integer Lines removed by them.
 ---@field stuck string? Why it cannot be undone.
 
----What undoing did.
+---The outcome of an undo.
 ---@class (exact) cursor_agent.Undone
----@field count integer How many hunks.
----@field files cursor_agent.UndoneFile[] What buffers have to do.
+---@field count integer Number of hunks.
+---@field files cursor_agent.UndoneFile[] Edits for buffers.
 ---@field failed string[] Files that could not be written, and why.
 
----A file that was brought back.
+---A file that was restored.
 ---@class (exact) cursor_agent.UndoneFile
 ---@field path string Absolute.
 ---@field edits cursor_agent.BufferEdit[] In order.
----@field deleted boolean It is not there any more.
+---@field deleted boolean It no longer exists.
 
----Lines of a buffer that give way to others.
+---A replacement of lines in a buffer.
 ---@class (exact) cursor_agent.BufferEdit
 ---@field first integer The first, from 0.
----@field last integer Behind the last, from 0.
----@field lines string[] What comes there.
+---@field last integer End, exclusive, from 0.
+---@field lines string[] The new lines.
 
 ---A checkpoint as Lua sees it.
 ---@class (exact) cursor_agent.Checkpoint
----@field id string Its name.
----@field prompt string How the prompt begins.
+---@field id string Its id.
+---@field prompt string The beginning of the prompt.
 ---@field at integer When it was sent, in ms since 1970.
----@field session_id string The agent's id of the session.
----@field files cursor_agent.CheckpointChange[] What its turn changed.
+---@field session_id string The agent's session id.
+---@field files cursor_agent.CheckpointChange[] The files its turn changed.
 
 ---A file of a checkpoint.
 ---@class (exact) cursor_agent.CheckpointChange
 ---@field path string Absolute.
----@field state "created"|"modified"|"deleted"|"unknown" `created`, `modified` or `deleted` by the turn; `unknown` when what it was is not.
+---@field state "created"|"modified"|"deleted"|"unknown" `created`, `modified` or `deleted` by the turn; `unknown` if its old contents are.
 
----A file as its checkpoint would make it, beside what it is: as Lua sees it.
+---A file at a checkpoint and now, as Lua sees it.
 ---@class (exact) cursor_agent.CheckpointFile
 ---@field path string Absolute.
 ---@field touched boolean The user changed it after the agent.
----@field known boolean What it was is known.
----@field same boolean It is what it was.
+---@field known boolean Its old contents are known.
+---@field same boolean It is unchanged since the checkpoint.
 ---@field then string? Its text at the checkpoint.
 ---@field now string? Its text now.
 
 ---A past conversation, as Lua sees it.
 ---@class (exact) cursor_agent.PastSession
----@field id string The agent's id of it.
----@field title string? What it is called.
----@field title_from "user"|"agent"|"prompt"? Who named it; `prompt`: it is called after the first prompt.
----@field cwd string? Where it works.
+---@field id string The agent's session id.
+---@field title string? Its title.
+---@field title_from "user"|"agent"|"prompt"? Where the title comes from; `prompt`: it is the first prompt.
+---@field cwd string? Its working directory.
 ---@field agent string The agent's name in the options.
----@field updated_at string? When anything was last said, as ISO 8601 spells it.
+---@field updated_at string? Time of the last activity, in ISO 8601.
 ---@field updated_ms integer? The same in milliseconds since 1970.
----@field source "agent"|"stored"|"cli" Who knows it: the agent lists it, it is stored here, or it is a chat of Cursor's CLI.
+---@field source "agent"|"stored"|"cli" Where it is known from: the agent's list, our store, or Cursor's CLI.
 ---@field live boolean It is open now.
----@field key cursor_agent.Key? Then, its key.
+---@field key cursor_agent.Key? Its key, if it is open.
 ---@field entries integer? How many entries are stored.
----@field how "load"|"resume"|"show" Where it goes on: at the agent, at the headless adapter, or only in a new session.
+---@field how "load"|"resume"|"show" How it can be continued: by the agent, by the headless adapter, or only in a new session.
 
----Which conversations are meant.
+---Which conversations to list.
 ---@class (exact) cursor_agent.past.Which
----@field cwd string? Those of a workspace; without it, all.
----@field cli cursor_agent.past.Cli? Chats of Cursor's CLI too, by the agent's name in the options and its variables.
+---@field cwd string? Only those of this workspace; without it, all.
+---@field cli cursor_agent.past.Cli? Include the chats of Cursor's CLI, given its agent name in the options and its variables.
 
 ---An agent that is Cursor's CLI.
 ---@class (exact) cursor_agent.past.Cli
 ---@field agent string? Its name in the options.
----@field headless string? The name of the one that goes on with chats of the terminal, if there is one.
----@field env table<string, string>? Its variables, on top of those it inherits.
+---@field headless string? The agent that continues chats of the terminal, if there is one.
+---@field env table<string, string>? Its variables, on top of the inherited ones.
 
----What is on disk, as Lua sees it.
+---Stored conversations, as Lua sees them.
 ---@class (exact) cursor_agent.past.OnDisk
----@field sessions cursor_agent.PastSession[] Each once, newest first.
+---@field sessions cursor_agent.PastSession[] Without duplicates, newest first.
 ---@field problems string[] Why some of ours cannot be read.
 
----A line that holds the text, as Lua sees it.
+---A matching line, as Lua sees it.
 ---@class (exact) cursor_agent.SearchHit
 ---@field id string
 ---@field title string?
@@ -261,71 +261,71 @@
 ---@field source "stored"|"cli"
 ---@field entry integer The entry of the conversation, from 1.
 ---@field line integer The line of that entry's text, from 1.
----@field text string That line.
+---@field text string The line itself.
 
 ---A command to run.
 ---@class (exact) cursor_agent.Errand
 ---@field command string[]? Program and arguments.
----@field env table<string, string>? On top of Neovim's own environment, which is passed on whole.
----@field cwd string? Where it runs.
----@field timeout_ms integer? How long it may take.
+---@field env table<string, string>? Set on top of Neovim's own environment, which is passed on whole.
+---@field cwd string? Its working directory.
+---@field timeout_ms integer? Time limit.
 
----What came of it.
+---The outcome of a command.
 ---@class (exact) cursor_agent.Outcome
----@field code integer? Its exit code, when it exited by itself.
+---@field code integer? Its exit code, if it exited by itself.
 ---@field signal integer? The signal that ended it.
----@field timed_out boolean It took too long and was ended.
----@field stdout string What it printed.
----@field stderr string What it complained of.
+---@field timed_out boolean It hit the time limit and was terminated.
+---@field stdout string Its stdout.
+---@field stderr string Its stderr.
 
----An agent that runs.
+---A running agent.
 ---@class (exact) cursor_agent.Running
 ---@field agent string Its name in the options.
----@field cwd string Where it works.
+---@field cwd string Its working directory.
 ---@field pid integer Its process, which leads a group.
 ---@field age_ms integer How long it has run.
 ---@field sessions integer How many sessions it has.
----@field memory_bytes integer? What its group takes, where that can be told.
+---@field memory_bytes integer? Memory use of its group, where known.
 
----What is at a path.
+---Disk space at a path.
 ---@class (exact) cursor_agent.Size
----@field path string As it was asked for.
----@field found boolean There is something.
----@field files integer How many files.
----@field bytes integer What they take.
----@field more boolean There is more than was counted.
+---@field path string As requested.
+---@field found boolean The path exists.
+---@field files integer Number of files.
+---@field bytes integer Their total size.
+---@field more boolean Counting stopped early.
 
----Whose servers are asked for.
+---Where to look for servers.
 ---@class (exact) cursor_agent.Where
----@field cwd string? The directory a session works in.
----@field env table<string, string>? On top of Neovim's own environment.
+---@field cwd string? The session's working directory.
+---@field env table<string, string>? Set on top of Neovim's own environment.
 
 ---All servers of a place.
 ---@class (exact) cursor_agent.mcp.Overview
 ---@field files cursor_agent.mcp.File[]
 ---@field servers cursor_agent.mcp.Server[]
----@field max_tools integer Cursor offers no more to a model.
+---@field max_tools integer The most tools Cursor offers to a model.
 
 ---A file as the editor shows it.
 ---@class (exact) cursor_agent.mcp.File
 ---@field scope "project"|"user"
----@field path string Where it is, or would be.
----@field found boolean There is one.
+---@field path string Where the file is, or would be.
+---@field found boolean The file exists.
 ---@field problems cursor_agent.mcp.Problem[]
 
----A server as the editor shows it. No value of its environment or headers is in it.
+---A server as the editor shows it. Contains no values of its environment or headers.
 ---@class (exact) cursor_agent.mcp.Server
 ---@field name string
 ---@field scope "project"|"user"
 ---@field path string
----@field line integer Where it is defined, from 1.
+---@field line integer Line of its definition, from 1.
 ---@field column integer From 1.
 ---@field transport "stdio"|"http"|"sse"?
----@field target string The command or the address as it is written, secrets removed.
----@field usable boolean Nothing is wrong with what it says.
----@field disabled boolean Switched off, by the file or by `agent mcp disable`.
----@field approved boolean Cursor's CLI may use it.
----@field hides boolean The user's file has one of this name too.
+---@field target string The command or the address as written, with secrets removed.
+---@field usable boolean Its definition has no mistakes.
+---@field disabled boolean Disabled, by the file or by `agent mcp disable`.
+---@field approved boolean Approved for Cursor's CLI.
+---@field hides boolean The user's file has a server with this name too.
 
 -- Written by `make doc` from the types of the engine, to the end of the file. Change those.
 

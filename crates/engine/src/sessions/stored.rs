@@ -41,6 +41,8 @@ struct StoredEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     took: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    waited: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     context: Vec<String>,
@@ -177,6 +179,7 @@ pub fn encode(entry: Entry) -> Value {
         done: entry.done,
         at: entry.started_ms,
         took: entry.duration_ms,
+        waited: Some(entry.waited_ms).filter(|waited| *waited > 0),
         parent: entry.parent,
         decided: entry.decided,
         ..StoredEntry::default()
@@ -306,6 +309,7 @@ pub fn decode(json: &[u8], more: &str) -> Option<Entry> {
     entry.text.push_str(more);
     entry.done = true;
     entry.duration_ms = stored.took;
+    entry.waited_ms = stored.waited.unwrap_or(0);
     entry.parent = stored.parent;
     entry.decided = stored.decided;
     Some(entry)
