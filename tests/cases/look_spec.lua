@@ -219,6 +219,8 @@ local STATES = {
         require("cursor_agent").prompt("Update the docs", { session = key, open = false })
       ]])
       nvim:wait("require('cursor_agent.chat.registry').all()[2].status.state == 'running'", "the second chat")
+      -- The list covers the card, which would then be coloured or not.
+      nvim:wait("require('cursor_agent.colour.painter').idle()", "the colours")
       nvim:keys(":CursorAgent sessions<CR>")
       nvim:wait_screen("New CLI flags")
       nvim:wait_screen("Type number")

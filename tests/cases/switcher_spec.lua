@@ -287,6 +287,8 @@ for _, width in ipairs({ 80, 120 }) do
       -- The card has room for one more key there.
       nvim:wait_screen("reject · gd more")
     end
+    -- The list covers the card, which would then be coloured or not.
+    nvim:wait("require('cursor_agent.colour.painter').idle()", "the colours")
     nvim:keys("gc")
     nvim:wait_screen("New CLI flags")
     nvim:wait_screen("Type number")
