@@ -164,7 +164,10 @@ T.case("buffers, cards and messages carry the title", { width = 120, height = 30
       == "cursor-agent-term://1/chat: Trailing commas∕parser"
   end, "the buffer to carry the title")
   nvim:keys("<Esc>:tabnew<CR>")
-  nvim:wait_screen("Trailing commas∕parser")
+  -- The tab line has the title, or Neovim's own the buffer's name.
+  nvim:wait(function()
+    return nvim:sees("Trailing commas/parser") or nvim:sees("Trailing commas∕parser")
+  end, "the title in the tab line")
   nvim:keys(":CursorAgent new<CR>")
   nvim:wait_screen("in ")
   nvim:wait_screen("Trailing commas/parser")
