@@ -985,3 +985,17 @@ T.case("a paste that is sent or taken away at once leaves what is typed next alo
   paste_and_type("<Esc>ccother")
   T.eq(lines(nvim), { "other" })
 end)
+
+T.case("modes and models are named in the winbar, whatever their ids", OPTS, function(nvim)
+  nvim:use(T.agent({
+    turns = {},
+    session = {
+      modes = { currentModeId = "m-1", availableModes = { { id = "m-1", name = "Accept Edits" } } },
+      models = { currentModelId = "x(openai)", availableModels = { { modelId = "x(openai)", name = "Coder Plus" } } },
+    },
+  }))
+  nvim:cmd("CursorAgent")
+  nvim:wait_screen("Accept Edits")
+  nvim:wait_screen("Coder Plus")
+  T.ok(not nvim:sees("m-1") and not nvim:sees("openai"), "no id")
+end)
