@@ -10,26 +10,8 @@ local highlights = require("cursor_agent.colour.highlights")
 local presets = require("cursor_agent.agents.presets")
 
 local WIDTH = 78
-local BUFFERS = {
-  "waiting",
-  "global",
-  "chat",
-  "prompt",
-  "queue",
-  "permission",
-  "question",
-  "conflict",
-  "plan-card",
-  "plan",
-  "todos",
-  "log",
-  "reader",
-  "subagent",
-  "review",
-  "mcp",
-  "cloud",
-  "code",
-}
+local BUFFERS = vim.list_extend({ "waiting", "global" }, require("cursor_agent.keys.kinds"))
+BUFFERS[#BUFFERS + 1] = "code"
 
 ---A line with a tag at its right end; on two lines where one has no room.
 ---@param left string

@@ -20,7 +20,8 @@
 --                the spinner frames; bisect
 --   colour/      highlights defines the groups; diff colours, glow; syntax, regex, markdown, queries compute colours,
 --                painter budgets the time; guard and parsers decide which text is safe to parse
---   keys/        list has all actions and their keys; global has those after a prefix, help is `g?`
+--   keys/        list has all actions and their keys, kinds the buffers that have some; global has those after
+--                a prefix, help is `g?`
 --   window/      code is the user's window, scratch has buffers to read, terminal; quiet opens and closes windows
 --                without moving others; words is what a window is called
 --   files/       text between agent, buffer and disk: serve (served, reply, put), changed and watch for the disk

@@ -231,14 +231,7 @@ case("an agent works on the project of the file, where `workspace.root` says so"
 end, { files = { ["a.lua"] = "local a\n" } })
 
 case("a branch that was pushed since the agents were listed is compared", {}, function(nvim, cloud)
-  local remote = nvim.dir .. "/acme/app.git"
-  vim.fn.mkdir(remote, "p")
-  T.git(remote, "init", "--quiet", "--bare")
-  T.git(nvim.work, "init", "--quiet")
-  T.git(nvim.work, "remote", "add", "origin", remote)
-  T.git(nvim.work, "add", "a.lua")
-  T.git(nvim.work, "commit", "--quiet", "-m", "first")
-  T.git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
+  local remote = Cloud.clone(nvim)
   elsewhere(cloud, "create", { text = "fail", repo = remote, ref = "main" })
   nvim:cmd("CursorAgent cloud")
   nvim:wait_screen("1 error")

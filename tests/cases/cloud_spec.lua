@@ -264,14 +264,7 @@ case(
   { "--pace", "2" },
   function(nvim, cloud)
     -- A remote, and a clone of it that Neovim is in.
-    local remote = nvim.dir .. "/acme/app.git"
-    vim.fn.mkdir(remote, "p")
-    T.git(remote, "init", "--quiet", "--bare")
-    T.git(nvim.work, "init", "--quiet")
-    T.git(nvim.work, "remote", "add", "origin", remote)
-    T.git(nvim.work, "add", "a.lua")
-    T.git(nvim.work, "commit", "--quiet", "-m", "first")
-    T.git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
+    local remote = Cloud.clone(nvim)
     T.git(nvim.work, "fetch", "--quiet")
     vim.fn.writefile({ "local changed" }, nvim.work .. "/a.lua")
 

@@ -3,9 +3,10 @@
 
 local T = require("harness")
 local agents = require("real.agents")
+local file = require("harness.file")
 
 local START_MS, CANCEL_MS = agents.START_MS, agents.CANCEL_MS
-local read, wait_decision = agents.read, agents.wait_decision
+local read, wait_decision = file.peek, agents.wait_decision
 
 local model ---@type real.Model of the case that runs
 

@@ -2,6 +2,7 @@
 
 local T = require("harness")
 local agents = require("real.agents")
+local files = require("harness.file")
 
 local START_MS, CANCEL_MS = agents.START_MS, agents.CANCEL_MS
 
@@ -106,7 +107,7 @@ for agent, tools in vim.spairs(TOOLS) do
     agents.wait_decision(child)
     child:cmd("CursorAgent reject")
     turn_over({ "end_turn", "cancelled" })
-    T.eq(agents.read(child.work .. "/rejected.txt"), nil)
+    T.eq(files.peek(child.work .. "/rejected.txt"), nil)
     child:prompt("Go on please")
     turn_over({ "end_turn" })
     T.eq(last_text(child), "I went on.")
@@ -116,7 +117,7 @@ for agent, tools in vim.spairs(TOOLS) do
     turn_over({ "end_turn" })
     child:prompt("The same again")
     turn_over({ "end_turn" })
-    T.eq(agents.read(child.work .. "/allowed.txt"), "once\nonce\n")
+    T.eq(files.peek(child.work .. "/allowed.txt"), "once\nonce\n")
 
     child:prompt("Run for long")
     child:wait(function()

@@ -17,6 +17,21 @@ Cloud.OPTS = { width = 120, height = 30, deadline_ms = 90000 }
 ---A key that is looked for where it must not be.
 Cloud.KEY = "key_planted_0123456789abcdef"
 
+---Makes a case's directory a repository with a remote of its own, to which its first commit is pushed.
+---@param nvim harness.Child
+---@return string remote
+function Cloud.clone(nvim)
+  local remote = nvim.dir .. "/acme/app.git"
+  vim.fn.mkdir(remote, "p")
+  T.git(remote, "init", "--quiet", "--bare")
+  T.git(nvim.work, "init", "--quiet")
+  T.git(nvim.work, "remote", "add", "origin", remote)
+  T.git(nvim.work, "add", "a.lua")
+  T.git(nvim.work, "commit", "--quiet", "-m", "first")
+  T.git(nvim.work, "push", "--quiet", "origin", "HEAD:main")
+  return remote
+end
+
 ---@private
 ---@return string
 function Cloud:line()

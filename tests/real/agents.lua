@@ -123,18 +123,6 @@ function M.case(agent, name, run, more, mode)
   end)
 end
 
----@param path string
----@return string?
-function M.read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
-  end
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
 ---Waits for a decision; gives it.
 ---@param child harness.Child
 ---@return table

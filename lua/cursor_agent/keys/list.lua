@@ -1,5 +1,7 @@
 -- All actions: the name and purpose of each, and its keys in each kind of buffer. `actions.lua` implements them.
 
+local kinds = require("cursor_agent.keys.kinds")
+
 ---@alias cursor_agent.BufferKind "chat"|"prompt"|"queue"|"permission"|"question"|"conflict"|"plan-card"|"plan"|"todos"|"log"|"reader"|"subagent"|"review"|"mcp"|"cloud"|"code"|"waiting"|"global"
 
 ---@class (exact) cursor_agent.Action
@@ -43,31 +45,13 @@ local function on_last_row()
   return upto == all or "<Cmd>normal! gj<CR>"
 end
 
-local EVERYWHERE = {
-  "chat",
-  "prompt",
-  "queue",
-  "permission",
-  "question",
-  "conflict",
-  "plan-card",
-  "plan",
-  "todos",
-  "log",
-  "reader",
-  "subagent",
-  "review",
-  "mcp",
-  "cloud",
-}
-
 ---The same key in every buffer of the plugin.
 ---@param lhs string
 ---@param more? table<cursor_agent.BufferKind, string[]>
 ---@return table<cursor_agent.BufferKind, string[]>
 local function everywhere(lhs, more)
   local keys = {} ---@type table<cursor_agent.BufferKind, string[]>
-  for _, kind in ipairs(EVERYWHERE) do
+  for _, kind in ipairs(kinds) do
     keys[kind] = { lhs }
   end
   return vim.tbl_extend("force", keys, more or {})
